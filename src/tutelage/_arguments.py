@@ -87,7 +87,9 @@ def validated(function: Function) -> Function:
 
 @cache
 def _kinds(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations, resolved at the first call: some name modules imported later."""
+    """Return the resolved annotations; resolution waits for the first call because some name lazy
+    modules.
+    """
     return get_type_hints(function)
 
 

@@ -231,9 +231,9 @@ def check_variables(argument: str, dataset: Any, *names: str, made_by: str) -> N
     """Check that a Dataset has these variables or coordinates."""
     missing = [name for name in names if name not in getattr(dataset, "variables", ())]
     if missing:
-        there = ", ".join(map(str, dataset.variables)) or "nothing"
+        available = ", ".join(map(str, dataset.variables)) or "nothing"
         allowed = f"it has to have {', '.join(missing)}"
-        raise InputError(argument, f"a Dataset with {there}", allowed, f"a result of {made_by}")
+        raise InputError(argument, f"a Dataset with {available}", allowed, f"a result of {made_by}")
 
 
 def epochs_to_record(

@@ -37,7 +37,7 @@ class Finding:
 
     @property
     def brief(self) -> str:
-        """Representation in one line, for a record that contains this one."""
+        """Return a one-line representation, for a record that contains this one."""
         return type(self).__name__
 
     def _rows(self) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ def rows_table(title: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def as_html(value: object) -> str:
-    """A value that has HTML of its own, or text with its line breaks."""
+    """Return a value as HTML: its own HTML if it has any, otherwise its text with line breaks."""
     if hasattr(value, "_repr_html_"):
         return value._repr_html_()
     return f"<pre>{html.escape(str(value))}</pre>"

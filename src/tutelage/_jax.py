@@ -137,7 +137,7 @@ def small_product(A: Matrix, B: Any) -> Matrix:
 
 
 def match_rank(x: Any, like: Any) -> Any:
-    """Add leading axes of length 1 to x, to as many axes as ``like`` has; NumPy or JAX.
+    """Add leading axes of length 1 to x until it has the rank of ``like``; NumPy or JAX.
 
     Numbers, and arrays with as many axes or more, are returned unchanged.
 

@@ -22,8 +22,10 @@ def lazy_names(
 
     def get(name: str) -> Any:
         if name not in public:
-            known = ", ".join(public)
-            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {known}")
+            available = ", ".join(public)
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}; it has {available}"
+            )
         return load(name)
 
     return get, listed, public
@@ -35,12 +37,12 @@ def _stub(folder: Path) -> tuple[list[str], dict[str, list[str]]]:
     names: dict[str, list[str]] = {}
     stub = ast.parse((folder / "__init__.pyi").read_text(encoding="utf-8"))
     for line in (one for one in stub.body if isinstance(one, ast.ImportFrom)):
-        found = [alias.name for alias in line.names]
+        aliases = [alias.name for alias in line.names]
         if line.module is None:
-            packages += found
-        elif found == ["*"]:
+            packages += aliases
+        elif aliases == ["*"]:
             inner = _stub(folder / line.module)[1].values()
             names.setdefault(line.module, []).extend(name for some in inner for name in some)
         else:
-            names.setdefault(line.module, []).extend(found)
+            names.setdefault(line.module, []).extend(aliases)
     return packages, names

@@ -16,15 +16,15 @@ ANY_MACHINE_BYTES = 2**25
 def available_memory() -> int:
     """Return the bytes of memory of the machine, or the limit of its container if that is less."""
     try:
-        found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (AttributeError, ValueError, OSError):  # this system does not report it
-        found = []
+        limits = []
     for limit in map(Path, LIMITS):
         try:
-            found.append(int(limit.read_text()))
+            limits.append(int(limit.read_text()))
         except (OSError, ValueError):  # no container, or no limit ("max")
             continue
-    return min(found, default=2**63)
+    return min(limits, default=2**63)
 
 
 def check_memory(
@@ -55,11 +55,11 @@ there is 0.000977 GiB. Try: runs=131072 or less.
     needed = bytes_of(value)
     if memory is None and needed <= ANY_MACHINE_BYTES:
         return
-    there = available_memory() if memory is None else memory
-    if needed <= there:
+    available = available_memory() if memory is None else memory
+    if needed <= available:
         return
-    largest = _largest(lambda size: bytes_of(size) <= there, value)
-    allowed = f"{what} would take {in_gib(needed)}; {in_gib(there)} is available"
+    largest = _largest(lambda size: bytes_of(size) <= available, value)
+    allowed = f"{what} would take {in_gib(needed)}; {in_gib(available)} is available"
     # An option of a command, an argument in Python, or a description.
     named = f"{argument} " if argument.startswith("--") else f"{argument}="
     smaller = f"{'' if ' ' in argument else named}{largest} or less"

@@ -82,7 +82,7 @@ def unknown_name_error(name: str, received: str, there: Iterable[str], listed: s
 def bind_arguments(
     signature: inspect.Signature, called: str, args: tuple, options: Mapping[str, Any]
 ) -> inspect.BoundArguments:
-    """Bind the arguments of a call to their names; an InputError in the place of a TypeError.
+    """Bind the arguments of a call to their names; raise InputError instead of TypeError.
 
     >>> bind_arguments(inspect.signature(lambda time, until=1: None), "evolve", (1,), {"untli": 2})
     Traceback (most recent call last):

@@ -26,8 +26,8 @@ class _OnImportOfJax:
         if name != "jax":
             return None
         others = [finder for finder in sys.meta_path if finder is not self]
-        found = (finder.find_spec(name, path, target) for finder in others)
-        spec = next(filter(None, found), None)
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec = next(filter(None, specs), None)
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 

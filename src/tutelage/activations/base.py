@@ -62,7 +62,7 @@ class Activation(Module):
 
     @property
     def kinks(self) -> tuple[Kink, ...]:
-        """Every delta function of g'': g'' = second_derivative + Σ jump δ(x − position)."""
+        """All delta functions of g'': g'' = second_derivative + Σ jump δ(x − position)."""
         form = self.closed_form
         return () if form is None or form.modulus is None else (Kink(0.0, 2 * form.modulus),)
 

@@ -1,4 +1,4 @@
-"""What is known exactly of an activation, as data that averages and kernels read."""
+"""The exact properties of an activation, as data that averages and kernels read."""
 
 import math
 from typing import Any, NamedTuple

@@ -19,7 +19,9 @@ STEP = 1e-6
 
 
 class Custom(Activation):
-    """g(x) = f(x); made by ``Activation.from_function``, which says what is allowed."""
+    """g(x) = f(x); made by ``Activation.from_function``, whose docstring lists the
+    conditions on f.
+    """
 
     function: Callable[[Any], Any]
     label: str = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""Normalised Hermite coefficients: what they are, and what their closed forms share.
+"""Normalised Hermite coefficients: definitions, and helpers that their closed forms share.
 
 With h_n = He_n/√n! (probabilists' Hermite polynomials, ⟨h_n(z) h_m(z)⟩ = δ_nm for a
 standard Gaussian z) the coefficients of an activation g at variance q are
@@ -32,7 +32,7 @@ class HermiteCoefficients(NamedTuple):
 
 
 def safe_sqrt(q: Float[Array, "..."]) -> Float[Array, "..."]:
-    """√q whose derivative at q = 0, infinite in truth, is given as zero: never inf · 0."""
+    """√q with the derivative 0 in place of ∞ at q = 0, so that no product is inf · 0."""
     positive = q > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, q, 1.0)), 0.0)
 
@@ -59,9 +59,9 @@ def hermite_functions(order: int, z: Float[Array, "..."]) -> Float[Array, "n ...
     n = jnp.arange(order, dtype=float)
 
     def step(pair, n):
-        below, here = pair
-        above = (z * here - jnp.sqrt(n) * below) / jnp.sqrt(n + 1)
-        return (here, above), above
+        below, current = pair
+        above = (z * current - jnp.sqrt(n) * below) / jnp.sqrt(n + 1)
+        return (current, above), above
 
     first = (2 * np.pi) ** -0.25 * jnp.exp(-(z**2) / 4)
     _, rest = jax.lax.scan(step, (jnp.zeros_like(first), first), n)
@@ -76,7 +76,7 @@ def powers(x: Float[Array, "..."], count: int) -> Float[Array, "... n"]:
 
 
 def with_rounding(values: Float[Array, "... n"]) -> HermiteCoefficients:
-    """Add rounding errors to closed-form coefficients: each order adds two more products."""
+    """Add rounding errors to closed-form coefficients: two more products for each order."""
     products = 4.0 + 2.0 * np.arange(values.shape[-1])
     rounding = match_rank(products, values) * EPSILON * jnp.abs(values)
     return HermiteCoefficients(values, jax.lax.stop_gradient(rounding))

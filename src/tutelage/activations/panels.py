@@ -15,7 +15,8 @@ from tutelage._jax import jax, jnp, match_rank
 def graded_edges(
     limit: float, centres: Sequence[Any], per_unit: int = 1, halvings: int = 16
 ) -> Any:
-    """Equal panels from -limit to limit, halved again and again towards every centre.
+    """Edges of panels: equal ones from -limit to limit, halved again and again towards every
+    centre.
 
     Args:
         centres: numbers; or arrays of shape (..., 1), for edges of shape (..., n).

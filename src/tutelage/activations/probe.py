@@ -1,4 +1,4 @@
-"""A look at the user's function before it is believed.
+"""Checks of a user's function: real, finite, differentiable, and with the declared kinks.
 
 A grid cannot prove that a function is smooth or even, but it refuses what is plainly not:
 NaN, wrong shapes, steps, kinks that were not declared, a parity that does not hold.
@@ -43,16 +43,16 @@ def probe(g: "Custom") -> None:
         allowed = 'it has to be "odd", "even" or "none"'
         raise InputError("parity", repr(g.declared_parity), allowed)
     with jax.ensure_compile_time_eval():  # the grid is constant, also inside a jit
-        seen = _look(g, jnp.asarray(GRID))
-    if is_traced(seen):
+        values = _look(g, jnp.asarray(GRID))
+    if is_traced(values):
         return  # f depends on traced parameters: values are unknown
-    _finite("values", seen.value)
-    _finite("derivatives", seen.derivative)
-    _no_pole(seen.value_jump)
-    _square_integrable(np.asarray(seen.value))
-    _no_jump(g, seen.value_jump, "value", "a continuous function, such as tanh(20x) for sign(x)")
-    _no_jump(g, seen.slope_jump, "slope", "kinks={positions}")
-    _parity(g, np.asarray(seen.value)[: len(GRID)], np.asarray(seen.mirrored))
+    _finite("values", values.value)
+    _finite("derivatives", values.derivative)
+    _no_pole(values.value_jump)
+    _square_integrable(np.asarray(values.value))
+    _no_jump(g, values.value_jump, "value", "a continuous function, such as tanh(20x) for sign(x)")
+    _no_jump(g, values.slope_jump, "slope", "kinks={positions}")
+    _parity(g, np.asarray(values.value)[: len(GRID)], np.asarray(values.mirrored))
 
 
 class _Seen(NamedTuple):
@@ -115,13 +115,13 @@ def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump
     # A peak may be narrower than the grid, so values that bisection met count too.
     scale = jnp.maximum(jnp.max(jnp.abs(jnp.concatenate([values, f_left, f_right]))), least)
     jump = jnp.where(scale == 0, 0.0, jnp.abs(f_right - f_left) / scale)  # NaN at a pole
-    found = jump > JUMP
+    is_jump = jump > JUMP
     if slope is not None:
         steepest = jnp.maximum(jnp.abs(slope(left)), jnp.abs(slope(right)))
         explained = 10 * steepest * (right - left) / scale
-        found = found | ((jump > SMALL_JUMP) & (jump > explained))
-    place = jnp.argmax(jnp.where(jnp.isnan(jump), jnp.inf, jump + jnp.where(found, 10.0, 0.0)))
-    return _Jump(left[place], jump[place], found[place])
+        is_jump = is_jump | ((jump > SMALL_JUMP) & (jump > explained))
+    place = jnp.argmax(jnp.where(jnp.isnan(jump), jnp.inf, jump + jnp.where(is_jump, 10.0, 0.0)))
+    return _Jump(left[place], jump[place], is_jump[place])
 
 
 def check_function(f: object) -> None:
@@ -179,7 +179,7 @@ def _no_pole(jump: _Jump) -> None:
 
 
 def _bounded(g: "Custom", x: float) -> None:
-    """Check that an apparent jump is no pole, such as that of tan(x)."""
+    """Check that an apparent jump is not a pole, such as those of tan(x)."""
     if abs(float(g(x))) > POLE * float(jnp.max(jnp.abs(g(GRID)))):
         _refuse_pole(x)
 

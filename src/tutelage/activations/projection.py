@@ -102,7 +102,7 @@ def _coefficients_jvp(primals, tangents, *, order):
 
 
 def _derivative_in_variance(g, q, order: int) -> Float[Array, " n"]:
-    """dc_n/dq by Stein's lemma; where it is infinite (q = 0) it is given as zero."""
+    """dc_n/dq by Stein's lemma; 0 at q = 0, where it is infinite."""
     s = safe_sqrt(q)
     inverse = jnp.where(q > 0, 1 / jnp.where(q > 0, s, 1.0), 0.0)
     z, ((at, w), *_) = _panels(order, _centres(g, s))
@@ -170,7 +170,7 @@ def _or_zero(number):
 
 
 def _centres(g, s) -> list:
-    """Return kinks in units of z, clipped to the interval; 0 is a centre in any case."""
+    """Return kinks in units of z, clipped to the interval; 0 is always a centre."""
     positions = [kink.position for kink in g.kinks if kink.position != 0]
     reach = jnp.where(s > 0, s, 1.0)
     return [jnp.where(s > 0, jnp.clip(p / reach, -LIMIT, LIMIT), LIMIT) for p in positions]

@@ -1,4 +1,4 @@
-"""The table of units that have a name: the commands, the page and `bridge` take them from here.
+"""The table of named units, which the commands, the explorer and `bridge` read.
 
 A new activation is a row.  Nothing is imported for it: ``--help`` must not wait for JAX.
 """

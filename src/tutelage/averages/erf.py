@@ -76,12 +76,12 @@ def slopes(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> E
 
 
 def _constants(g: ClosedForm, h: ClosedForm) -> Any:
-    """o_g o_h."""
+    """Return o_g o_h, the product of the constants."""
     return 0.0 if g.constant is None or h.constant is None else g.constant * h.constant
 
 
 class _Noisy(NamedTuple):
-    """Fields with independent noise, in units of which no product over- or underflows.
+    """Fields with independent noise, rescaled so that no product over- or underflows.
 
     C: covariance of the fields, in these units.
     noise: variance of the noise of every field, in these units.
@@ -127,7 +127,7 @@ class _Noisy(NamedTuple):
 
 
 def _scaled(C: Float[Array, "... n n"]) -> _Noisy:
-    """Fields with noise of variance 1."""
+    """Return fields with noise of variance 1, rescaled."""
     ones = jnp.ones(C.shape[:-1])
     return _Noisy(C, ones, ones).rescaled()
 
@@ -139,7 +139,7 @@ def _lambda(C_ii: Array, C_ij: Array, C_jj: Array, n_i: Array, n_j: Array) -> Ar
 
 
 def _not_negative(x: Array, scale: Array) -> Array:
-    """Return x, or 0 where rounding makes it less than minus half of the scale it is added to.
+    """Return x, or 0 where rounding makes it less than minus half of ``scale``.
 
     Where fields coincide x is 0, or rounding of either sign: it stays as it is, since a bound at 0
     would cut its derivatives in one place of a compiled program and not in another.

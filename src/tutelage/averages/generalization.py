@@ -77,10 +77,10 @@ def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) 
     C, estimate = overlaps.covariance, []
     for units, blocks, method in _batches(scenario, every, methods):
         i, j, factor = _pairs(blocks)
-        found, w = _products(units, C, i, j, method), weights[..., i, j]
-        w = match_rank(match_rank(factor, w) * w, found.value)
-        value = jnp.sum(w * found.value, axis=-1)
-        estimate.append(Estimate(value, jnp.sum(jnp.abs(w) * found.error, axis=-1)))
+        estimates, w = _products(units, C, i, j, method), weights[..., i, j]
+        w = match_rank(match_rank(factor, w) * w, estimates.value)
+        value = jnp.sum(w * estimates.value, axis=-1)
+        estimate.append(Estimate(value, jnp.sum(jnp.abs(w) * estimates.error, axis=-1)))
     return Estimate(*(sum(parts) for parts in zip(*estimate, strict=True)))
 
 
@@ -94,8 +94,8 @@ def products(
     columns = []
     for units, span, way in zip(((g, g), (g, h)), spans, _methods(scenario, method), strict=False):
         i, j = (x.ravel() for x in np.meshgrid(range(K), span, indexing="ij"))
-        found = _products(units, overlaps.covariance, i, j, way).value
-        columns.append(found.reshape(*found.shape[:-1], K, len(span)))
+        values = _products(units, overlaps.covariance, i, j, way).value
+        columns.append(values.reshape(*values.shape[:-1], K, len(span)))
     return jnp.concatenate(columns, axis=-1)
 
 

@@ -106,7 +106,9 @@ class Quadrature(Method):
 
 @with_checked_arguments
 class Conditional(Method):
-    """Two fields by quadrature, the others given these by Mehler's series, for every activation."""
+    """Quadrature over two fields, Mehler's series for the others given these, for every
+    activation.
+    """
 
     name: ClassVar[str] = "conditional"
     module: ClassVar[Any] = conditional

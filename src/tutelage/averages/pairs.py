@@ -68,7 +68,7 @@ def first_order(
 def mean_jacobian(
     units: UnitCoefficients, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
 ) -> Float[Array, "... K n"]:
-    """A_ia = ⟨∂δ_i/∂f_a⟩, where fields differ."""
+    """A_ia = ⟨∂δ_i/∂f_a⟩, for distinct fields."""
     G = match_rank(G, C)
     K, W = G.shape[-2], _moduli(units, G)
     arcsine, area, variance = _angles(C, K)
@@ -91,7 +91,7 @@ def _on_diagonal(x: Float[Array, "... K 1"], C: Float[Array, "... n n"]) -> Floa
 def _without_kinks(
     units: UnitCoefficients, C: Float[Array, "... n n"], G: Float[Array, "... K n"]
 ) -> Float[Array, "... K n"]:
-    """A without what comes from the parts |z| of both units."""
+    """Return A minus the contribution of the |z| parts of both units."""
     K = G.shape[-2]
     own = UnitCoefficients(*(match_rank(x[:K, None], C) for x in units))
     units = UnitCoefficients(*(match_rank(x, C) for x in units))
@@ -173,5 +173,5 @@ def _kinks_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
 
 
 def _bounded(x: Array, bound: Array) -> Array:
-    """Within what Cauchy and Schwarz allow, which a rounded covariance can violate."""
+    """Clip to the bounds of Cauchy and Schwarz, which a rounded covariance can violate."""
     return jnp.clip(x, -bound, bound)

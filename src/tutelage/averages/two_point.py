@@ -102,11 +102,11 @@ def two_point(
     level, linear, curved = 0.0, 0.0, list[Curved]()
     for (a, x), (b, y) in product(g.terms.items(), h.terms.items()):
         if (a, b) in PAIRS:
-            found = PAIRS[a, b](p, q)
+            average = PAIRS[a, b](p, q)
         elif (b, a) in PAIRS:
-            found = PAIRS[b, a](q, p)
+            average = PAIRS[b, a](q, p)
         else:
             continue
-        level, linear = level + x * y * found.level, linear + x * y * found.linear
-        curved += [part._replace(scale=x * y * part.scale) for part in found.curved]
+        level, linear = level + x * y * average.level, linear + x * y * average.linear
+        curved += [part._replace(scale=x * y * part.scale) for part in average.curved]
     return TwoPoint(level, linear, tuple(curved))

@@ -1,4 +1,4 @@
-"""Is the network what its layers say, and what do its units do?  Found by evaluating it.
+"""Find the units of a network, and check that it computes what its layers say, by evaluating it.
 
 A model is more than its list of layers: a skip connection, a factor 1/√N or a second activation
 stand in its code alone.  So the two-layer network that was read,
@@ -29,7 +29,7 @@ HINT = "a model of two dense layers and an activation; or layer=NAME for the wei
 
 @dataclass(frozen=True)
 class Units:
-    """A hidden layer with what the network makes of it.
+    """A hidden layer, its activation and its readout, as measured on the network.
 
     weights: J of shape (units, inputs), so that the fields are J·ξ + bias.
     readout: c v of shape (outputs, units);  output_bias: d.
@@ -48,32 +48,32 @@ class Units:
 
 
 def units(argument: str, network: Description, scaled: bool | None) -> Units:
-    """The hidden layer of a network with one, refused if it does something else with it.
+    """Return the hidden layer of a network with one; refuse a network that is not v·g(Wξ).
 
     scaled: whether fields are w·ξ/√N; None to find out, and if that cannot be, no.
     """
     _check_layers(argument, network)
-    told = network.functions[0] if network.ordered and network.functions else None
+    stated = network.functions[0] if network.ordered and network.functions else None
     if network.call is None:
-        return _assembled(network, Trial(told, bool(scaled), 1.0, _known(network, told)))
-    asked = (False, True) if scaled is None else (scaled,)
-    seen = [told] if network.ordered else network.functions
-    found = [trial for g in seen for s in asked if (trial := _tried(network, g, s))]
-    if not found and not network.ordered:
-        measured = [(_measured(network, s), s) for s in asked]
-        found = [trial for g, s in measured if (trial := _tried(network, g, s))]
-    if not found:
+        return _assembled(network, Trial(stated, bool(scaled), 1.0, _known(network, stated)))
+    scalings = (False, True) if scaled is None else (scaled,)
+    candidates = [stated] if network.ordered else network.functions
+    trials = [trial for g in candidates for s in scalings if (trial := _tried(network, g, s))]
+    if not trials and not network.ordered:
+        measured = [(_measured(network, s), s) for s in scalings]
+        trials = [trial for g, s in measured if (trial := _tried(network, g, s))]
+    if not trials:
         _check_measurable(argument, network)
         received = f"a model ({network.framework}) that is not the sum of its units"
         allowed = (
             "its outputs are not v·g(Wξ + b): it may have a skip connection or a normalisation"
         )
         raise InputError(argument, received, allowed, HINT)
-    return _assembled(network, min(found, key=Trial.oddity))
+    return _assembled(network, min(trials, key=Trial.oddity))
 
 
 def _check_measurable(argument: str, network: Description) -> None:
-    """The fields of more units than inputs cannot be chosen one by one."""
+    """Refuse more units than inputs, because their fields cannot be chosen independently."""
     K, N = network.layers[0].weights.shape
     if not network.ordered and K > N:
         received = f"a model ({network.framework}) with {K} units of {N} inputs"
@@ -90,22 +90,22 @@ def measured_words(network: Description) -> str:
     if network.ordered or network.call is None:
         return ""
     try:
-        found = units("network", network, None)
+        hidden = units("network", network, None)
     except InputError as problem:
         return f"not measured: {problem.allowed}"
     unknown = "a function that is not an activation of tutelage"
-    name = unknown if found.activation is None else found.activation.name
+    name = unknown if hidden.activation is None else hidden.activation.name
     words = [f"measured: {name}"]
-    if found.scaled:
+    if hidden.scaled:
         words.append("of fields w·ξ/√N")
-    if found.factor != 1:
-        words.append(f"with outputs times {found.factor:.6g}")
+    if hidden.factor != 1:
+        words.append(f"with outputs times {hidden.factor:.6g}")
     return " ".join(words)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """An activation with which the layers are the model: c v·g(w·ξ/s)."""
+    """An activation for which the network equals c v·g(w·ξ/s)."""
 
     function: Function | None
     scaled: bool
@@ -113,7 +113,9 @@ class Trial:
     known: Recognised | None
 
     def oddity(self) -> int:
-        """Known activations come first, of these those without a factor; then what came first."""
+        """Sort key: known activations first, those without a factor before others; then input
+        order.
+        """
         if self.known is None:
             return 2
         return int(abs(self.factor * self.known.factor - 1) > 1e-3)
@@ -136,7 +138,9 @@ def _check_layers(argument: str, network: Description) -> None:
 
 
 def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | None:
-    """The network with this activation, if it is what the model computes, up to a factor."""
+    """Return the network with this activation if it computes the model up to a factor,
+    else None.
+    """
     if g is None:
         return None
     # Inputs of all sizes: at small fields every activation looks linear.
@@ -151,18 +155,18 @@ def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | No
         return None
     if len(v) != outputs.shape[1] or hidden.shape != x.shape or not np.all(np.isfinite(outputs)):
         return None
-    ours, theirs = hidden @ v.T, outputs - (0.0 if d is None else d)
+    computed, expected = hidden @ v.T, outputs - (0.0 if d is None else d)
     # Terms may cancel, and an inactive unit leaves the rounding of its field.
     size = (np.abs(hidden) + np.abs(x)) @ np.abs(v).T
-    power = np.sum((ours / size) ** 2)
-    factor = float(np.sum(theirs * ours / size**2) / power) if power > 0 else 1.0
-    if np.max(np.abs(theirs - factor * ours) / size) > abs(factor) * tolerance(network):
+    power = np.sum((computed / size) ** 2)
+    factor = float(np.sum(expected * computed / size**2) / power) if power > 0 else 1.0
+    if np.max(np.abs(expected - factor * computed) / size) > abs(factor) * tolerance(network):
         return None
     return Trial(g, scaled, _rounded(factor, tolerance(network)), _known(network, g))
 
 
 def tolerance(network: Description) -> float:
-    """Relative tolerance of numbers that are computed by evaluating the network."""
+    """Relative tolerance of comparisons with an evaluated network."""
     return max(LEAST, ROUNDINGS * network.precision)
 
 
@@ -173,7 +177,7 @@ def _fields(network: Description, scaled: bool, ξ: np.ndarray) -> np.ndarray:
 
 
 def _readout(network: Description, outputs: int) -> np.ndarray:
-    """v; of a network without it the units themselves, or their sum, as it has outputs."""
+    """Return v; without a second layer the identity or a sum, by the number of outputs."""
     if len(network.layers) == 2:
         return network.layers[1].weights
     K = len(network.layers[0].weights)
@@ -185,18 +189,22 @@ def _output_bias(network: Description) -> np.ndarray | None:
 
 
 def _measured(network: Description, scaled: bool) -> Function | None:
-    """g, from the outputs at inputs that give one unit a field and the others none."""
+    """Measure g from the outputs at inputs that give one unit a field and all others none."""
     try:
         assert network.call is not None
         outputs = np.asarray(network.call(np.zeros((2, network.inputs)))).reshape(2, -1).shape[1]
-        found = _one_unit(network, scaled, _readout(network, outputs))
-        return found if found is not None and np.all(np.isfinite(found.values(FIELDS))) else None
+        function = _one_unit(network, scaled, _readout(network, outputs))
+        return (
+            function
+            if function is not None and np.all(np.isfinite(function.values(FIELDS)))
+            else None
+        )
     except Exception:  # a model may fail in any way on inputs of a wrong shape
         return None
 
 
 def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | None:
-    """g of the unit with the largest weight in an output."""
+    """Measure g on the unit with the largest readout weight."""
     first, N = network.layers[0], network.inputs
     W = first.weights / (math.sqrt(N) if scaled else 1.0)
     if len(W) > N or np.linalg.matrix_rank(W) < len(W):
@@ -208,7 +216,7 @@ def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | N
     c, i = np.unravel_index(np.argmax(np.abs(v)), v.shape)
     rest = np.sum(v, axis=1)
     place = int(np.argmax(np.abs(rest)))
-    known = abs(rest[place]) > 1e-6 * np.sum(np.abs(v[place]))
+    is_determined = abs(rest[place]) > 1e-6 * np.sum(np.abs(v[place]))
 
     def values(h: np.ndarray) -> np.ndarray:
         h = np.asarray(h, dtype=np.float64)
@@ -217,7 +225,7 @@ def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | N
         assert network.call is not None
         out = np.asarray(network.call((fields - b) @ back.T)).reshape(h.size + 1, -1)
         # A constant of g only shows in the sum of all units; where that is 0 it has no effect.
-        g0 = (out[-1, place] - d[place]) / rest[place] if known else 0.0
+        g0 = (out[-1, place] - d[place]) / rest[place] if is_determined else 0.0
         return ((out[:-1, c] - out[-1, c]) / v[c, i] + g0).reshape(h.shape)
 
     return Function("an activation in its code", values)

@@ -1,4 +1,4 @@
-"""Ready callbacks, for those whose training loop is not their own.
+"""Callbacks for training loops of Lightning, Keras and Optax.
 
 Each is made of the class of its framework, which is imported here, when one is asked for.
 """
@@ -17,14 +17,14 @@ LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
 
 
 def lightning(record: "Recorder") -> Any:
-    """`on_train_start` is the start, `on_train_batch_end` a step."""
-    there = [sys.modules[name] for name in LIGHTNING if name in sys.modules]
-    if not there:
+    """Record `on_train_start` as the start, `on_train_batch_end` as a step."""
+    modules = [sys.modules[name] for name in LIGHTNING if name in sys.modules]
+    if not modules:
         allowed = "import PyTorch Lightning before asking for a callback"
         raise InputError("lightning", "no such module", allowed, "import lightning.pytorch")
 
-    class Record(there[0].Callback):  # type: ignore[misc]
-        """Looks at the module before training and after each step of the optimizer."""
+    class Record(modules[0].Callback):  # type: ignore[misc]
+        """Records the module before training and after each step of the optimizer."""
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
             optimizers: Any = getattr(trainer, "optimizers", ())
@@ -39,11 +39,13 @@ def lightning(record: "Recorder") -> Any:
 
 
 def keras(record: "Recorder", step: int = 0) -> Any:
-    """`on_train_begin` is the start, `on_train_batch_end` a step."""
+    """Record `on_train_begin` as the start, `on_train_batch_end` as a step."""
     import keras
 
     class Record(keras.callbacks.Callback):
-        """Looks at the model before training and after each execution; epochs count on."""
+        """Records the model before training and after each execution; epochs are
+        counted together.
+        """
 
         def __init__(self) -> None:
             super().__init__()
@@ -68,7 +70,7 @@ def keras(record: "Recorder", step: int = 0) -> Any:
 
 
 def optax(record: "Recorder") -> Any:
-    """The parameters before each update, so that the first are the start."""
+    """Record the parameters before each update, so that the first record is the start."""
     import jax
     import jax.numpy as jnp
     import optax

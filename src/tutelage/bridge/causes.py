@@ -1,4 +1,4 @@
-"""Why a training may part from the equations, each reason tested on what was recorded."""
+"""Possible reasons for a deviation of a training from the equations, each tested on the record."""
 
 import json
 import math
@@ -30,7 +30,7 @@ SAME_DECAY = 1e-3
 
 @dataclass(frozen=True, repr=False)
 class Cause(Finding):
-    """A reason why a training may part from the equations.
+    """A possible reason for a deviation of a training from the equations.
 
     likely: whether the record speaks for it; None if it does not tell.
     words: what was seen.
@@ -47,7 +47,9 @@ class Cause(Finding):
 
 
 def causes_of(problem: Problem, parted: Deviation | None, level: float) -> Iterator[Cause]:
-    """All of them; ``parted`` is how far the run is away, None if no further than chance goes."""
+    """List all possible causes; ``parted`` is the deviation of the run, None if it is within
+    chance.
+    """
     parts = parted is not None
     yield _finite_size(problem, parts)
     if parted is not None:
@@ -96,7 +98,7 @@ def _optimizer(problem: Problem, distance: float) -> Iterator[Cause]:
 
 
 def _momentum(problem: Problem) -> str:
-    """On-line momentum is a larger learning rate."""
+    """Report momentum, which in on-line learning is a larger learning rate."""
     optimizer = problem.optimizer
     assert optimizer is not None
     formula = "η (1 - d)/(1 - μ)" if optimizer.dampening else "η/(1 - μ)"
@@ -117,7 +119,9 @@ def momentum_words(problem: Problem) -> str:
 
 
 def _unknown_decays(problem: Problem) -> list[tuple[str, float, float, float]]:
-    """Name, λ of the optimizer, γ in the equations, and the scenario's, where these differ."""
+    """Yield name, λ of the optimizer, γ in the equations and the scenario's γ, where
+    these differ.
+    """
     optimizer, scenario = problem.optimizer, problem.scenario
     assert optimizer is not None
     present = (float(scenario.weight_decay), float(scenario.readout_decay))
@@ -160,7 +164,7 @@ def _gaps(problem: Problem) -> Iterator[Cause]:
 
 
 def _other_numbers(problem: Problem, distance: float, level: float) -> Iterator[Cause]:
-    """Is the run one with another rate, or another batch?
+    """Test whether another learning rate or batch size explains the run.
 
     It has to be nearer to these equations, too: at a rate at which networks scatter widely every
     run would be one of them.
@@ -170,9 +174,9 @@ def _other_numbers(problem: Problem, distance: float, level: float) -> Iterator[
     # if it is none of these.
     factors = (0.5, 2.0) if not is_far(problem, η, error) else (η / problem.rate,)
     every = {f"η = {f * problem.rate:.4g}": problem.other(factor=f) for f in factors}
-    found = {name: deviation(other) for name, other in every.items()}
-    best = min(found, key=lambda name: found[name].distance)
-    p, likely = found[best].p_words, _explains(found[best], distance, level)
+    deviations = {name: deviation(other) for name, other in every.items()}
+    best = min(deviations, key=lambda name: deviations[name].distance)
+    p, likely = deviations[best].p_words, _explains(deviations[best], distance, level)
     hint = f": {_rate_questions(problem, larger=η > problem.rate)}?" if likely else ""
     words = f"it moves as with η = {η:.3g} ± {error:.1g}; with {best} {p}{hint}"
     yield Cause("another learning rate", likely, words)
@@ -210,7 +214,7 @@ def _what_moves(problem: Problem) -> Iterator[Cause]:
 
 
 def _data(problem: Problem) -> Iterator[Cause]:
-    """Tests on the rows that the recorder was given."""
+    """Test the rows of data that the recorder received."""
     record = problem.record
     if "field_kurtosis" not in record:
         words = "Recorder(inputs=rows) would measure it"
@@ -218,8 +222,8 @@ def _data(problem: Problem) -> Iterator[Cause]:
         yield Cause("fields that are not Gaussian", None, words)
         return
     names = ("mean", "mean_error", "covariance", "covariance_error")
-    found = Structure(*(float(record.attrs[f"inputs_{name}"]) for name in names))
-    yield Cause("structure of the inputs", bool(found.words), found.words or "none is seen")
+    structure = Structure(*(float(record.attrs[f"inputs_{name}"]) for name in names))
+    yield Cause("structure of the inputs", bool(structure.words), structure.words or "none is seen")
     κ, error = record["field_kurtosis"].values, float(record["field_kurtosis_standard_error"])
     worst = float(κ.flat[np.argmax(np.abs(κ))])
     words = f"excess kurtosis of up to {worst:.3g} ± {error:.2g}"

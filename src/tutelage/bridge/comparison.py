@@ -53,12 +53,12 @@ class Problem:
     ) -> "Problem":
         record = record.isel(time=_there(record))
         first = record.isel(run=0, time=0)
-        found = _scenario(record) if scenario is None else scenario
+        described = _scenario(record) if scenario is None else scenario
         Q, R = (first[name].values for name in "QR")
-        start = Overlaps(Q, R, found.T, rounding=ROUNDING)
+        start = Overlaps(Q, R, described.T, rounding=ROUNDING)
         rate, readout = (float(record.attrs[name]) for name in ("learning_rate", "readout_rate"))
         batch = int(record.attrs["batch"])
-        return cls(record, found, start, rate, readout, batch, runs, seed, progress)
+        return cls(record, described, start, rate, readout, batch, runs, seed, progress)
 
     def other(self, factor: float = 1.0, batch: int | None = None) -> "Problem":
         """Return a copy with learning rates times a factor, or with another batch size."""
@@ -81,7 +81,7 @@ class Problem:
 
     @property
     def momentum_factor(self) -> float:
-        """(1 - d)/(1 - μ) of momentum that the given learning rate does not include, or 1."""
+        """(1 - d)/(1 - μ) if the given learning rate does not include momentum yet, else 1."""
         optimizer = self.optimizer
         return 1.0 if optimizer is None else optimizer.effective_rate_factor(self.optimizer_rate)
 
@@ -92,7 +92,9 @@ class Problem:
 
     @property
     def decays(self) -> tuple[float, float]:
-        """γ and γ_v of the optimizer's weight decay; those of the scenario if it is not known."""
+        """γ and γ_v of the optimizer's weight decay; those of the scenario if the optimizer is
+        unknown.
+        """
         optimizer = self.optimizer
         if optimizer is None or not optimizer.is_gradient_descent:
             return float(self.scenario.weight_decay), float(self.scenario.readout_decay)
@@ -111,7 +113,7 @@ class Problem:
 
     @property
     def gaps(self) -> list[tuple[float, float]]:
-        """Times between which records are missing, because the training was resumed later."""
+        """Intervals without records, because the training was resumed later."""
         if not self.resumed:
             return []
         N, stride = self.dimension, int(self.record.attrs["every"])
@@ -119,7 +121,7 @@ class Problem:
 
     @property
     def resumed(self) -> list[tuple[int, int]]:
-        """Last step before, and first step after the training was resumed."""
+        """The last step before and the first step after each resumption of the training."""
         try:
             pairs = json.loads(str(self.record.attrs.get("resumed", "[]")))
             return [(int(pair[0]), int(pair[1])) for pair in pairs[:]]
@@ -131,13 +133,13 @@ class Problem:
 
     @property
     def times(self) -> Float[np.ndarray, " time"]:
-        """At most `MOST_TIMES`, counted from the first."""
+        """Recorded times, at most `MOST_TIMES` of them, from the first."""
         t = self.record["time"].values
         chosen = np.unique(np.linspace(0, len(t) - 1, MOST_TIMES).round().astype(int))
         return t[chosen] - t[0]
 
     def theory(self) -> xr.Dataset:
-        """The equations from the start."""
+        """The equations integrated from the recorded start."""
         t = self.record["time"].values
         return evolve(
             self.scenario,
@@ -151,7 +153,7 @@ class Problem:
         )
 
     def networks(self) -> xr.Dataset:
-        """Networks of N inputs from the start."""
+        """Simulated networks of N inputs from the recorded start."""
         return simulation.chain(
             self.scenario,
             self.start,
@@ -174,31 +176,31 @@ class Problem:
 
 
 def _there(record: xr.Dataset) -> np.ndarray:
-    """Indices of the times before a divergence; more than one."""
-    there = np.flatnonzero(record["generalization_error"].isel(run=0).notnull().values)
-    if len(there) < 2:
+    """Return the indices of the times before a divergence, at least two."""
+    indices = np.flatnonzero(record["generalization_error"].isel(run=0).notnull().values)
+    if len(indices) < 2:
         allowed = "there has to be a start and a later time"
-        raise InputError("record", f"{len(there)} time(s)", allowed, "more steps, or every=1")
-    return there
+        raise InputError("record", f"{len(indices)} time(s)", allowed, "more steps, or every=1")
+    return indices
 
 
 def _scenario(record: xr.Dataset) -> Scenario:
     """Read the scenario from the attributes of a record."""
     text = str(record.attrs.get("scenario", ""))
     try:
-        found = (
+        scenario = (
             from_json(json.loads(text), "scenario", "bridge.Recorder") if is_json(text) else None
         )
     except InputError as problem:
         hint = "tl.bridge.predict(record, scenario=recorder.scenario)"
         raise InputError("scenario", problem.received, problem.allowed, hint) from None
-    if not isinstance(found, Scenario):
+    if not isinstance(scenario, Scenario):
         raise InputError("record", "no attribute 'scenario'", "a record has one")
-    return found
+    return scenario
 
 
 def shown_rate(problem: Problem) -> tuple[float, float]:
-    """η with which the record moves, and its standard error.
+    """Estimate the η that the recorded motion shows, and its standard error.
 
     dR/dα = η ⟨δ_i y_n⟩ - (γ + δ) R_in has no term in η²: η is found by least squares over steps of
     the record, each with the means of ⟨δ_i y_n⟩ and R at its two ends.  Decay γ is that of the
@@ -245,7 +247,9 @@ def _undamped(scenario: Scenario) -> Scenario:
 
 
 def _without_gaps(problem: Problem) -> np.ndarray:
-    """Indices of records whose next record belongs to the same part of the training."""
+    """Return the indices of records that are followed by a record of the same part of
+    the training.
+    """
     t = problem.record["time"].values
     middle = (t[1:] + t[:-1]) / 2
     across = [(a < middle) & (middle < b) for a, b in problem.gaps]
@@ -254,7 +258,7 @@ def _without_gaps(problem: Problem) -> np.ndarray:
 
 
 def is_far(problem: Problem, η: float, error: float) -> bool:
-    """Whether the rate that is seen is surely another one than what the record says.
+    """Whether the estimated learning rate differs significantly from the recorded one.
 
     A record that moves the wrong way has no rate, and tells nothing.
     """
@@ -283,7 +287,7 @@ class Deviation(NamedTuple):
 
 
 def p_in_words(p: float, networks: int) -> str:
-    """A p-value; where no network went as far, the bound that their number allows.
+    """Format a p-value; where no network deviated as much, the bound given by their number.
 
     >>> p_in_words(0.44, 100), p_in_words(1 / 101, 100)
     ('p = 0.44', 'p < 0.01')

@@ -1,4 +1,6 @@
-"""Which node of a student follows which of a teacher: the measures of tian2020 for any models."""
+"""Correlations of the nodes of a student and a teacher of any framework: the measures
+of tian2020.
+"""
 
 from typing import Any
 

@@ -30,7 +30,9 @@ ALTERNATIVES = 3
 
 
 def seconds(problem: Problem) -> tuple[float, float]:
-    """About the processor time for the verdict, and for each alternative after a departure."""
+    """Estimate the processor time of the verdict, and of each alternative tested after
+    a deviation.
+    """
     scenario, n = problem.scenario, problem.scenario.K + problem.scenario.M
     until = float(problem.times[-1])
     examples = until * problem.dimension * problem.batch * problem.runs
@@ -49,14 +51,14 @@ def seconds(problem: Problem) -> tuple[float, float]:
 def announce(problem: Problem, progress: bool | None) -> bool:
     """Print what will be computed and about how long it takes; return whether to show progress."""
     first, each = seconds(problem)
-    wanted = first > SILENT_SECONDS if progress is None else progress
-    if progress or (progress is None and wanted):
+    is_shown = first > SILENT_SECONDS if progress is None else progress
+    if progress or (progress is None and is_shown):
         print(f"tutelage: {words(problem, first, each)}", file=sys.stderr, flush=True)
-    return wanted
+    return is_shown
 
 
 def words(problem: Problem, first: float, each: float) -> str:
-    """One line, or two if it takes long."""
+    """Describe the work in one line, or in two if it takes long."""
     scenario, until = problem.scenario, float(problem.times[-1])
     name = scenario.student.activation.name
     layers = "both layers learn" if problem.readout_rate else "the first layer learns"

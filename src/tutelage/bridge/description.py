@@ -1,4 +1,4 @@
-"""Description of a network of any library: layers, biases, functions between them.
+"""Description of a network of any framework: layers, biases, functions between them.
 
 f_0 = ξ,   h_l = W_l f_{l-1} + b_l,   f_l = g_l(h_l)
 """
@@ -22,7 +22,7 @@ FLOAT64 = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Layer:
-    """W of shape (out, in), whatever the framework has, and b.
+    """A dense layer: W of shape (out, in) in every framework, and b.
 
     name: as the framework has it;  transposed: whether it has the shape (in, out) there.
     """
@@ -34,7 +34,7 @@ class Layer:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """Weights and biases, by their names in messages."""
+        """Return weights and biases by their names in messages."""
         weights = {self.name: self.weights}
         return weights if self.bias is None else {**weights, f"{self.name}.bias": self.bias}
 
@@ -53,7 +53,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Dropout:
-    """A part that is random while a network is trained, and does nothing when it is evaluated.
+    """A layer that is random in training and inactive in evaluation.
 
     rate: the share of units that it drops, or the size of its noise.
     """
@@ -64,13 +64,13 @@ class Dropout:
 
     @property
     def words(self) -> str:
-        """Such as "1 (Dropout, rate 0.5)"."""
+        """Describe parts in words, such as "1 (Dropout, rate 0.5)"."""
         return f"{self.name} ({self.kind}, rate {self.rate:g})".strip()
 
 
 @dataclass(frozen=True, repr=False)
 class Description(Finding):
-    """A network as `tutelage.bridge` sees it; as a string, what was found in it.
+    """A network as `tutelage.bridge` represents it; ``str`` lists its layers and functions.
 
     framework: whose it is.
     layers: in the order in which an input passes them.
@@ -113,12 +113,14 @@ class Description(Finding):
             yield "dropout", ", ".join(self.dropout)
 
     def _functions(self) -> str:
-        """Functions of the structure as they are called there, and what was measured."""
+        """Return the functions of the structure where their layers are called, or the measured
+        ones.
+        """
         names = ", ".join(f.name for f in self.functions)
         if self.ordered or not (names or self.measured):
             return names or "not known"
-        seen = f"{names}, at unknown places" if names else "none in the structure"
-        return f"{seen}; {self.measured}" if self.measured else seen
+        measured = f"{names}, at unknown places" if names else "none in the structure"
+        return f"{measured}; {self.measured}" if self.measured else measured
 
 
 def _words(layer: Layer) -> str:
@@ -129,15 +131,15 @@ def _words(layer: Layer) -> str:
 
 
 def described(argument: str, framework: str, layers: Sequence[Layer], **known: Any) -> Description:
-    """Layers that fit on each other, in the order in which they do."""
+    """Describe layers in the order in which their shapes fit."""
     if not layers:
         strange = ", ".join(known.get("strange", ())) or "nothing"
         allowed = "there has to be a layer of weights, a matrix"
         raise InputError(
             argument, f"a network ({framework}) with {strange}", allowed, "Linear or Dense layers"
         )
-    found = Description(framework, tuple(layers), **known)
-    return replace(found, layers=_in_order(argument, found))
+    description = Description(framework, tuple(layers), **known)
+    return replace(description, layers=_in_order(argument, description))
 
 
 def layer(
@@ -165,7 +167,7 @@ def layer(
 
 
 def check_finite(argument: str, network: Description) -> None:
-    """Refuse weights and biases that are no finite numbers."""
+    """Refuse weights and biases that are not finite."""
     for layer in network.layers:
         for name, x in layer.arrays.items():
             finite_array(f"{argument}.{name}", x)

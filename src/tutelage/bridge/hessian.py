@@ -14,7 +14,7 @@ from tutelage.bridge.models import read, reader, reader_of
 
 
 class Objective(NamedTuple):
-    """A loss, and the parameters at which it is looked at: arrays by their names."""
+    """A loss, and the parameters at which it is evaluated: arrays by their names."""
 
     loss: Callable[[Any], Any]
     parameters: dict[str, Any]
@@ -61,8 +61,8 @@ def hessian(
     values = [jnp.asarray(leaf, jnp.float64) for _, leaf in leaves]
     moving = [i for i, name in enumerate(names) if part is None or _begins(name, part)]
     if not moving:
-        there = ", ".join(repr(name) for name in names)
-        raise InputError("part", repr(part), f"the parameters are {there}"[:300])
+        present = ", ".join(repr(name) for name in names)
+        raise InputError("part", repr(part), f"the parameters are {present}"[:300])
 
     def of_parameters(parameters: dict[str, Array]) -> Any:
         every = list(values)
@@ -74,7 +74,7 @@ def hessian(
 
 
 def _functional(model: object) -> tuple[Any, Any]:
-    """Parameters as a tree, and the model as a function of them and of inputs."""
+    """Return parameters as a pytree, and the model as a function of parameters and inputs."""
     name = reader_of(model)
     if name is not None and hasattr(reader(name), "functional"):
         return reader(name).functional("model", model)
@@ -115,6 +115,6 @@ def _begins(name: str, part: str) -> bool:
 
 
 def _name(path: Any) -> str:
-    """Keys of a tree with dots between them; Flax wraps arrays in a ``value``."""
+    """Join the keys of a pytree path by dots, without the ``value`` in which Flax wraps arrays."""
     words = [str(getattr(k, "name", getattr(k, "key", getattr(k, "idx", k)))) for k in path]
     return ".".join(words[:-1] if words[-1:] == ["value"] else words)

@@ -1,4 +1,4 @@
-"""Are the inputs those of the theory: components with mean 0, variance 1 and no correlations?"""
+"""Test whether inputs have mean 0, variance 1 and no correlations, as the theory assumes."""
 
 import math
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Structure(Finding):
 
 
 def check_inputs(argument: str, inputs: ArrayLike, dimension: int) -> Float[np.ndarray, "n N"]:
-    """Rows of data, at least two."""
+    """Check that the data have at least two rows."""
     ξ = finite_array(argument, as_array(argument, inputs))
     if ξ.ndim != 2 or ξ.shape[1] != dimension or len(ξ) < 2:
         allowed = f"it has to be a matrix with {dimension} columns and at least two rows"

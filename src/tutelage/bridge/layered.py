@@ -1,4 +1,4 @@
-"""Networks of any depth by their layers: what nodes do with data, in NumPy or in JAX."""
+"""Activations of the nodes of layered networks of any depth, in NumPy or in JAX."""
 
 import math
 from typing import Any
@@ -28,9 +28,9 @@ def functions(argument: str, network: Description) -> tuple[Function, ...]:
             if _is(network, (g,) * count):
                 return (g,) * count
         if len(network.layers) == 2:
-            found = units(argument, network, None)
-            if found.function is not None and not found.scaled and found.factor == 1:
-                return (found.function,)
+            hidden = units(argument, network, None)
+            if hidden.function is not None and not hidden.scaled and hidden.factor == 1:
+                return (hidden.function,)
     received = f"a network ({network.framework}) whose functions between layers cannot be read"
     hint = "a model made as a sequence, or a function from data to activations"
     raise InputError(argument, received, "tutelage has to know its activations", hint)
@@ -39,7 +39,7 @@ def functions(argument: str, network: Description) -> tuple[Function, ...]:
 def activations(
     network: Description, between: tuple[Function, ...], ξ: Float[np.ndarray, "n N"], layer: int
 ) -> Float[np.ndarray, "n nodes"]:
-    """f_l of the nodes of layer l = 1, 2, …; of the last layer the outputs."""
+    """Return f_l of the nodes of layer l = 1, 2, …; of the last layer the outputs."""
     f = ξ
     for place, one in enumerate(network.layers[:layer]):
         h = f @ one.weights.T + (0.0 if one.bias is None else one.bias)
@@ -49,9 +49,9 @@ def activations(
 
 def for_jax(function: Function) -> Any:
     """Convert a function to one that JAX can differentiate."""
-    known = recognised(function, 1e-10)
-    if known is not None:
-        return lambda x: known.factor * known.activation(x)
+    recognised_unit = recognised(function, 1e-10)
+    if recognised_unit is not None:
+        return lambda x: recognised_unit.factor * recognised_unit.activation(x)
     if function.jax is not None:
         return function.jax
     import jax.numpy as jnp
@@ -60,7 +60,7 @@ def for_jax(function: Function) -> Any:
 
 
 def _is(network: Description, between: tuple[Function, ...]) -> bool:
-    """Whether the layers with these functions are the network."""
+    """Return whether the layers with these functions compute what the network computes."""
     ξ = (
         4
         / math.sqrt(network.inputs)
@@ -68,8 +68,10 @@ def _is(network: Description, between: tuple[Function, ...]) -> bool:
     )
     assert network.call is not None
     try:
-        ours = activations(network, between, ξ, len(network.layers))
-        theirs = np.asarray(network.call(ξ)).reshape(ours.shape)
+        computed = activations(network, between, ξ, len(network.layers))
+        expected = np.asarray(network.call(ξ)).reshape(computed.shape)
     except Exception:  # a model may fail in any way on inputs of a wrong shape
         return False
-    return bool(np.max(np.abs(ours - theirs)) <= tolerance(network) * np.max(np.abs(theirs)))
+    return bool(
+        np.max(np.abs(computed - expected)) <= tolerance(network) * np.max(np.abs(expected))
+    )

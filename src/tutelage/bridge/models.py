@@ -54,15 +54,15 @@ def describe(network: object) -> Description:
                  layer 2: 2 to 1, no bias
       functions  not known
     """
-    found = read("network", network)
-    return replace(found, measured=measured_words(found))
+    description = read("network", network)
+    return replace(description, measured=measured_words(description))
 
 
 def read(argument: str, network: object) -> Description:
     """Read a network given as an argument, and check that its weights are finite."""
-    found = read_any(argument, network)
-    check_finite(argument, found)
-    return found
+    description = read_any(argument, network)
+    check_finite(argument, description)
+    return description
 
 
 def read_any(argument: str, network: object) -> Description:
@@ -77,14 +77,14 @@ def read_any(argument: str, network: object) -> Description:
 
 
 def reader_of(network: object) -> str | None:
-    """The name of the file that knows such objects."""
+    """Return the name of the module that reads this model."""
     kind: Any = type(network)
     return _reader_of(kind)
 
 
 @cache
 def reader(name: str) -> Any:
-    """The file of this name; found once, because a recorder reads many times."""
+    """Return the module of this name, imported once because a recorder reads many times."""
     return importlib.import_module(f"tutelage.bridge.frameworks.{name}")
 
 

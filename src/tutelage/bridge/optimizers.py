@@ -1,4 +1,4 @@
-"""Settings of the optimizer that trains a user's network, and what they mean in the theory.
+"""Settings of a user's optimizer, and their meaning in the theory.
 
 The equations describe plain gradient descent, w ← w - ρ ∇.  Momentum μ with dampening d,
 
@@ -64,29 +64,29 @@ class Optimizer:
         return (1 - self.dampening) / (1 - self.momentum)
 
     def includes_momentum(self, rate: float) -> bool:
-        """Whether a given learning rate is ρ (1 - d)/(1 - μ) already."""
+        """Whether a given learning rate already is ρ (1 - d)/(1 - μ)."""
         return any(math.isclose(rate, ρ * self.rate_factor, rel_tol=SAME_RATE) for ρ in self.rates)
 
     def effective_rate_factor(self, rate: float) -> float:
-        """The factor by which momentum makes a given learning rate larger."""
+        """The factor by which momentum increases a given learning rate."""
         if not self.is_gradient_descent or self.includes_momentum(rate):
             return 1.0
         return self.rate_factor
 
     def decay(self, rate: float, dimension: int) -> float:
-        """γ = N ρ λ for a given learning rate, times what momentum makes of it."""
+        """γ = N ρ λ for a given learning rate, with the factor of momentum."""
         ρ = rate / self.rate_factor if self.includes_momentum(rate) else rate
         factor = 1.0 if self.decoupled else self.rate_factor
         return dimension * ρ * factor * self.weight_decay
 
     @property
     def attribute(self) -> str:
-        """JSON, for the attributes of a record."""
+        """The settings as JSON, for the attributes of a record."""
         return json.dumps(asdict(self))
 
 
 def of_record(record: xr.Dataset) -> Optimizer | None:
-    """The optimizer in the attributes of a record; None if it was not handed to the recorder."""
+    """Return the optimizer in the attributes of a record; None if the recorder had none."""
     text = record.attrs.get(ATTRIBUTE)
     if text is None:
         return None
@@ -99,7 +99,7 @@ def of_record(record: xr.Dataset) -> Optimizer | None:
 
 
 def read_optimizer(optimizer: object) -> Optimizer:
-    """Settings of a PyTorch or Keras optimizer, or of a description by hand."""
+    """Read the settings of a PyTorch or Keras optimizer, or of a mapping of settings."""
     packages = {parent.__module__.partition(".")[0] for parent in type(optimizer).__mro__}
     if "torch" in packages and hasattr(optimizer, "param_groups"):
         return _of_groups(type(optimizer).__name__, optimizer.param_groups)
@@ -117,7 +117,7 @@ def read_optimizer(optimizer: object) -> Optimizer:
 
 
 def _of_groups(name: str, groups: list[dict[str, Any]]) -> Optimizer:
-    """PyTorch: settings of its groups of parameters; of different ones the largest."""
+    """Read PyTorch's parameter groups; where they differ, take the largest value."""
 
     def largest(key: str) -> float:
         return max((float(group.get(key) or 0.0) for group in groups), default=0.0)
@@ -133,7 +133,7 @@ def _of_groups(name: str, groups: list[dict[str, Any]]) -> Optimizer:
 
 
 def _of_keras(optimizer: Any) -> Optimizer:
-    """Keras: a schedule gives the rate of the present step."""
+    """Read a Keras optimizer; a schedule gives the rate of the present step."""
     return _checked(
         type(optimizer).__name__,
         [float(as_array("optimizer.learning_rate", optimizer.learning_rate))],

@@ -1,4 +1,4 @@
-"""Overlaps of two networks, whoever has made them."""
+"""Overlaps of two networks of any framework."""
 
 import math
 
@@ -30,7 +30,7 @@ def overlaps(
     layer: str | tuple[str, str] | None = None,
     scaled: bool | None = None,
 ) -> Overlaps:
-    """Q, R and T of a student and a teacher, from their weights.
+    """Compute Q, R and T of a student and a teacher from their weights.
 
     Q_ik = w_i·C w_k,   R_in = w_i·C w*_n,   T_nm = w*_n·C w*_m,
 
@@ -81,7 +81,9 @@ def pair(
 
 
 def hidden(argument: str, network: Description, name: str | None, scaled: bool | None) -> Units:
-    """The units of a network with one hidden layer, or the weights of the layer of this name."""
+    """Return the units of a network with one hidden layer, or the weights of the layer of this
+    name.
+    """
     found = units(argument, network, scaled) if name is None else _named(network, name, scaled)
     if scaled is None and network.call is None:
         _check_scale(argument, found.weights)
@@ -99,7 +101,7 @@ def _named(network: Description, name: str, scaled: bool | None) -> Units:
 
 
 def _check_scale(argument: str, W: Float[np.ndarray, "units N"]) -> None:
-    """Weights without a model that look as if their fields were w·ξ/√N."""
+    """Refuse bare weights whose norms suggest fields w·ξ/√N."""
     N = W.shape[1]
     norms = np.sum(W**2, axis=1)
     if N >= FEW_INPUTS and np.all(np.abs(norms / N - 1) < DEVIATIONS * math.sqrt(2 / N)):
@@ -117,7 +119,7 @@ def _check_scale(argument: str, W: Float[np.ndarray, "units N"]) -> None:
 def _check_first(
     argument: str, student: Description, teacher: Description, layer: str | tuple[str, str]
 ) -> None:
-    """Inputs of the network are those of its first layer alone."""
+    """Check that the inputs of the network enter this layer and no other."""
     names = layer if isinstance(layer, tuple) else (layer, layer)
     for network, name in zip((student, teacher), names, strict=True):
         if network.layers[0].name != name:

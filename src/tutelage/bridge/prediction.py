@@ -96,7 +96,8 @@ def predict(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Prediction:
-    """The equations from the start of a recorded training, and where the training parts from them.
+    """Integrate the equations from the start of a recorded training, and find where the training
+    departs.
 
     With d_ct the deviation of an overlap, a readout or ε_g at a time from the equations, and s_ct
     its root mean square over simulated networks of the same N, batch and start, the run is as far
@@ -144,7 +145,7 @@ def predict(
 
 
 def _warn_of_another_rate(problem: Problem) -> None:
-    """At once: the equations of a rate that is far too large may take hours."""
+    """Warn before the work: equations with a far too large rate may take hours."""
     η, error = shown_rate(problem)
     if is_far(problem, η, error):
         usual = (
@@ -160,23 +161,23 @@ def _warn_of_another_rate(problem: Problem) -> None:
 
 
 def _predicted(problem: Problem, level: float) -> Prediction:
-    found = deviation(problem)
-    t, c = (int(k) for k in np.unravel_index(np.argmax(found.ratio), found.ratio.shape))
-    ordered = np.sort(found.law)[::-1]
+    largest = deviation(problem)
+    t, c = (int(k) for k in np.unravel_index(np.argmax(largest.ratio), largest.ratio.shape))
+    ordered = np.sort(largest.law)[::-1]
     threshold = float(ordered[min(int(level * len(ordered)), len(ordered) - 1)])
-    beyond = np.flatnonzero(np.max(found.ratio, axis=1) > threshold)
-    first, parts = float(problem.record["time"].values[0]), found.p_value <= level
+    beyond = np.flatnonzero(np.max(largest.ratio, axis=1) > threshold)
+    first, parts = float(problem.record["time"].values[0]), largest.p_value <= level
     return Prediction(
-        theory=found.theory,
+        theory=largest.theory,
         record=problem.record,
-        networks=found.networks,
-        compared=len(found.law),
-        p_value=found.p_value,
+        networks=largest.networks,
+        compared=len(largest.law),
+        p_value=largest.p_value,
         level=level,
-        deviation=float(found.ratio[t, c]),
+        deviation=float(largest.ratio[t, c]),
         threshold=threshold,
-        quantity=found.symbols[c],
+        quantity=largest.symbols[c],
         time=first + float(problem.times[t]),
         parts_at=first + float(problem.times[beyond[0]]) if parts else None,
-        causes=tuple(causes_of(problem, found if parts else None, level)),
+        causes=tuple(causes_of(problem, largest if parts else None, level)),
     )

@@ -1,4 +1,4 @@
-"""Which activation is it?  Decided by its values, up to a factor; a name decides nothing.
+"""Recognise an activation by its values, up to a factor; names are not used.
 
 An activation that is none of the package's becomes ``Activation.from_function``: by the function
 of the framework itself where that is one of JAX, else by a spline through its values.
@@ -48,8 +48,8 @@ def recognised(function: Function, error: float) -> Recognised | None:
         return None
     size = np.max(np.abs(g))
     with np.errstate(all="ignore"):
-        found = list(_candidates(dict(zip(FIELDS.round(9).tolist(), g, strict=True)), error))
-    for one in found:
+        candidates = list(_candidates(dict(zip(FIELDS.round(9).tolist(), g, strict=True)), error))
+    for one in candidates:
         if np.max(np.abs(one.factor * np.asarray(one.activation(FIELDS)) - g)) <= error * size:
             return one
     return None
@@ -74,7 +74,7 @@ def _candidates(g: dict[float, float], error: float) -> Iterator[Recognised]:
 
 
 def custom(argument: str, function: Function) -> Activation:
-    """Any other function as an activation, with its kinks where they are found."""
+    """Convert any other function to an activation; its kinks are located."""
     _check_elementwise(argument, function)
     kinks = _kinks(function.values)
     f = function.jax if function.jax is not None else Spline.through(function.values, kinks)
@@ -88,10 +88,10 @@ def custom(argument: str, function: Function) -> Activation:
 
 
 def _check_elementwise(argument: str, function: Function) -> None:
-    """A softmax is no activation of a unit: it looks at the others."""
+    """Refuse functions that mix units, such as a softmax."""
     x, y = np.array([-1.0, 0.5, 2.0]), np.array([-1.0, 0.5, 1.0])
-    here, there = function.values(x), function.values(y)
-    if np.shape(here) != x.shape or not np.allclose(here[:2], there[:2], rtol=1e-4, atol=1e-6):
+    first, second = function.values(x), function.values(y)
+    if np.shape(first) != x.shape or not np.allclose(first[:2], second[:2], rtol=1e-4, atol=1e-6):
         allowed = "every unit has to depend on its own field alone"
         raise InputError(argument, f"the activation {function.name}", allowed, "tl.ReLU()")
 
@@ -105,7 +105,7 @@ def _kinks(g: Callable[[np.ndarray], np.ndarray]) -> tuple[float, ...]:
     # A kink changes the slope in one or two intervals; a smooth bend changes its neighbours as
     # much.
     beside = np.maximum(np.roll(bend, 3), np.roll(bend, -3))
-    found: list[float] = []
+    kinks: list[float] = []
     for i in np.flatnonzero(bend > 3 * beside + KINK / 4 * slope * (x[1] - x[0])):
         a, b = x[i], x[i + 2]
         while b - a > 1e-9:
@@ -116,13 +116,13 @@ def _kinks(g: Callable[[np.ndarray], np.ndarray]) -> tuple[float, ...]:
         h = 1e-5
         jump = (g(np.array([p + 2 * h])) - g(np.array([p + h]))) / h
         jump = jump - (g(np.array([p - h])) - g(np.array([p - 2 * h]))) / h
-        if abs(float(jump[0])) > KINK * slope and not any(abs(p - q) < 1e-6 for q in found):
-            found.append(p)
-    return tuple(found)
+        if abs(float(jump[0])) > KINK * slope and not any(abs(p - q) < 1e-6 for q in kinks):
+            kinks.append(p)
+    return tuple(kinks)
 
 
 class Spline(eqx.Module):
-    """A function through the values of another, between kinks; straight beyond its ends."""
+    """A function that interpolates given values between kinks and is straight beyond its ends."""
 
     knots: Float[Array, " knots"]
     coefficients: Float[Array, "knots order"]

@@ -1,4 +1,4 @@
-"""A record of a training of the user's: the Dataset of a simulation, made while it runs.
+"""Record a user's training while it runs, as the Dataset of a simulation.
 
 Overlaps of K x N weights are small: what is kept is bounded by keeping every second record when
 there are too many.  The file is written anew, as a whole, twice a minute, so that a kill leaves
@@ -77,7 +77,7 @@ class _Records:
 
 
 def _rate(given: float | None, optimizer: Optimizer | None) -> Any:
-    """The learning rate that is given, or else the optimizer's."""
+    """Return the given learning rate, or else the optimizer's."""
     rates = () if optimizer is None else optimizer.rates
     if given is None:
         if len(rates) == 1:
@@ -107,7 +107,7 @@ def numbers_by_label(blocks: dict[str, np.ndarray]) -> dict[str, float]:
 
 
 class Recorder:
-    """Records Q, R and what follows from them while a network of the user's learns.
+    """Records Q, R and derived quantities while a user's network learns.
 
         record = tl.bridge.Recorder(teacher, learning_rate)
         record(student)                # the start
@@ -222,11 +222,11 @@ class Recorder:
 
     @property
     def stride(self) -> int:
-        """Steps between two records, by now."""
+        """Steps between two records at present."""
         return self._records.stride
 
     def __call__(self, student: object, step: int | None = None) -> None:
-        """Look at the student after so many steps: 0 is the start; by default one more each time.
+        """Record the student after ``step`` steps: 0 is the start; by default one more each time.
 
         Returns at once unless this is a step to record.
         """
@@ -239,7 +239,9 @@ class Recorder:
             self.save()
 
     def wants(self, step: int) -> bool:
-        """Whether a step would be recorded, for those to whom the weights cost something."""
+        """Return whether a step would be recorded, for callers to whom computing the weights costs
+        time.
+        """
         return step % self._records.stride == 0 or self._scenario is None
 
     def _note(self, student: object, step: int) -> None:
@@ -273,11 +275,11 @@ class Recorder:
         return self._settings is not None
 
     def watch(self, optimizer: object) -> None:
-        """Store the settings of an optimizer that did not exist when the recorder was made."""
+        """Store the settings of an optimizer that was made after the recorder."""
         self._optimizer, self._settings = optimizer, read_optimizer(optimizer)
 
     def _note_rates(self) -> None:
-        """The smallest and the largest learning rate so far, in units of the first."""
+        """Store the smallest and the largest learning rate so far, in units of the first."""
         if self._settings is None or not self._settings.rates:
             return
         now = read_optimizer(self._optimizer).rates
@@ -285,7 +287,7 @@ class Recorder:
         self._rate_factors = min(self._rate_factors[0], factor), max(self._rate_factors[1], factor)
 
     def _begin(self, network: Description, step: int) -> None:
-        """The first student: everything is looked at."""
+        """Check the first student in full, and fix the scenario."""
         self._dropout = network.dropout
         self._student = units("student", network, self._scaled)
         J, B = self._student, self._teacher
@@ -299,7 +301,7 @@ class Recorder:
             self._go_on(step, network)
 
     def _weights(self, network: Description) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-        """J, c v and biases of a student of which the first has been looked at."""
+        """Return J, c v and biases of a student like the first one."""
         first = self._student
         assert first is not None
         one, *second = network.layers
@@ -316,7 +318,7 @@ class Recorder:
         return J, v, np.concatenate(biases) if biases else np.zeros(1)
 
     def _blocks(self, J: np.ndarray, v: np.ndarray | None) -> dict[str, np.ndarray]:
-        """The state of a network, by blocks."""
+        """Return the state of a network as named blocks."""
         Q, R, _ = self._overlaps(J)
         return {"Q": Q, "R": R} | ({} if v is None else {"readout": np.array(v)})
 
@@ -328,7 +330,7 @@ class Recorder:
 
     @property
     def rates(self) -> tuple[float, float]:
-        """η and η_v, as the theory has them."""
+        """η and η_v in the units of the theory."""
         student, N = self._student, self.dimension
         assert student is not None
         f = 1.0 if self._loss == "half" else 2.0 / self.scenario.outputs
@@ -343,10 +345,10 @@ class Recorder:
         with its standard error.  If the second layer moves it is there as ``readout``.  With
         ``path`` it is written there too.
         """
-        found = self._dataset()
+        record = self._dataset()
         if self._path is not None:
-            self._write(found)
-        return found
+            self._write(record)
+        return record
 
     def _dataset(self) -> xr.Dataset:
         scenario, N = self.scenario, self.dimension
@@ -357,20 +359,20 @@ class Recorder:
             del observed["readout"]
         ensemble = Ensemble(N, recorded, max(int(recorded[-1]), 1), 1, 0)
         observed["generalization_error"] = self._errors(observed)
-        found = dataset(scenario, ensemble, Observations(observed, np.array([self._ended])))
-        found["generalization_error"].attrs["inputs"] = GAUSSIAN
-        found["largest_bias"] = ("run", "time"), biases
-        found = found.assign(self._on_inputs())
-        return found.assign_attrs(self._attributes())
+        record = dataset(scenario, ensemble, Observations(observed, np.array([self._ended])))
+        record["generalization_error"].attrs["inputs"] = GAUSSIAN
+        record["largest_bias"] = ("run", "time"), biases
+        record = record.assign(self._on_inputs())
+        return record.assign_attrs(self._attributes())
 
     def _errors(self, observed: dict[str, np.ndarray]) -> Float[np.ndarray, "1 time"]:
-        """ε_g of every record, each computed once: it may take longer than thousands of steps."""
+        """ε_g of every record, each computed once: one may take longer than thousands of steps."""
         steps = self._records.steps
         new = np.array([step not in self._known for step in steps])
         if np.any(new):
             T = np.broadcast_to(self.scenario.T, (1, len(steps), *self.scenario.T.shape))
-            found = errors(self.scenario, observed, T, new[None])[0]
-            computed = zip(steps, found, new, strict=True)
+            new_errors = errors(self.scenario, observed, T, new[None])[0]
+            computed = zip(steps, new_errors, new, strict=True)
             self._known |= {step: x for step, x, is_new in computed if is_new}
         self._known = {step: self._known[step] for step in steps}
         return np.array([list(self._known.values())])
@@ -398,21 +400,21 @@ class Recorder:
             "loss": self._loss,
             "every": self._records.stride,
         }
-        found = {name: attribute(value) for name, value in given.items()}
+        attributes = {name: attribute(value) for name, value in given.items()}
         if self._settings is not None:
-            found[ATTRIBUTE] = self._settings.attribute
+            attributes[ATTRIBUTE] = self._settings.attribute
             if not np.allclose(self._rate_factors, 1.0, rtol=SAME_RATE):
-                found["optimizer_rate_factors"] = json.dumps(self._rate_factors)
+                attributes["optimizer_rate_factors"] = json.dumps(self._rate_factors)
         if self._dropout:
-            found["dropout"] = ", ".join(self._dropout)
+            attributes["dropout"] = ", ".join(self._dropout)
         if self._resumed:
-            found[RESUMED] = json.dumps(self._resumed)
+            attributes[RESUMED] = json.dumps(self._resumed)
         if isinstance(self._structure, Structure):
-            found |= {f"inputs_{n}": x for n, x in vars(self._structure).items()}
-        return {"computed_by": "bridge.Recorder", **found, **versions()}
+            attributes |= {f"inputs_{n}": x for n, x in vars(self._structure).items()}
+        return {"computed_by": "bridge.Recorder", **attributes, **versions()}
 
     def save(self) -> None:
-        """Write the file now; if that fails, the training goes on, and a warning says so."""
+        """Write the file now; if writing fails, warn and let the training go on."""
         if self._path is None:
             raise InputError("path", "none", "the recorder has no file", 'Recorder(path="run.nc")')
         begun = time.monotonic()
@@ -431,24 +433,24 @@ class Recorder:
     def _go_on(self, step: int, network: Description) -> None:
         """Continue from the records before this step in a file of the same training."""
         assert isinstance(self._path, Path)
-        there, ours = results.load(self._path), self._attributes()
+        stored, current = results.load(self._path), self._attributes()
         for name in IDENTITY:
-            if there.attrs.get(name) != ours[name]:
-                received = f"{str(self._path)!r}, recorded with {name} = {there.attrs.get(name)}"
-                allowed = f"this training has {ours[name]}; the file is left unchanged"
+            if stored.attrs.get(name) != current[name]:
+                received = f"{str(self._path)!r}, recorded with {name} = {stored.attrs.get(name)}"
+                allowed = f"this training has {current[name]}; the file is left unchanged"
                 raise InputError("path", received[:300], allowed[:300], "another file name")
-        steps = np.rint(there["time"].values * self.dimension).astype(int)
-        known = self._check_resumed(there, steps, step, network)
+        steps = np.rint(stored["time"].values * self.dimension).astype(int)
+        known = self._check_resumed(stored, steps, step, network)
         earlier = steps < step
-        self._resumed = json.loads(there.attrs.get(RESUMED, "[]"))
+        self._resumed = json.loads(stored.attrs.get(RESUMED, "[]"))
         self._resumed = [pair for pair in self._resumed if pair[1] < step]
         if earlier.any() and not known:
             self._resumed.append([int(steps[earlier][-1]), step])
-            self._warn_of_gap(step, int(there.attrs["every"]))
-        self._records.stride = max(self._records.stride, int(there.attrs["every"]))
+            self._warn_of_gap(step, int(stored.attrs["every"]))
+        self._records.stride = max(self._records.stride, int(stored.attrs["every"]))
         self._records.steps = steps[earlier].tolist()
-        names = [n for n in (*(b.name for b in BLOCKS), "largest_bias") if n in there]
-        values = {n: list(there[n].isel(run=0).values[earlier]) for n in names}
+        names = [n for n in (*(b.name for b in BLOCKS), "largest_bias") if n in stored]
+        values = {n: list(stored[n].isel(run=0).values[earlier]) for n in names}
         if "readout" not in values and self._student is not None:
             v = self._student.readout
             values |= {} if v is None else {"readout": [v] * int(earlier.sum())}
@@ -494,23 +496,24 @@ class Recorder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """The file holds everything when the block ends, however it ends."""
+        """Save the file when the block ends, also after an exception."""
         if self._path is not None and self._scenario is not None:
             self.save()
 
     def lightning(self) -> Any:
-        """A callback for the Trainer of PyTorch Lightning."""
+        """Return a callback for the Trainer of PyTorch Lightning."""
         return callbacks.lightning(self)
 
     def keras(self, *, step: int = 0) -> Any:
-        """A callback for ``model.fit``; with steps_per_execution, a divisor of ``every``.
+        """Return a callback for ``model.fit``; with steps_per_execution, a divisor of ``every``.
 
         step: the number of steps that a resumed training has behind it.
         """
         return callbacks.keras(self, step)
 
     def optax(self) -> Any:
-        """A transformation for ``optax.chain(…, record.optax())``, which looks at the parameters.
+        """Return a transformation for ``optax.chain(…, record.optax())`` that records the
+        parameters.
 
         It works inside ``jit`` and ``scan``; the parameters have to be given to ``update``.
         """

@@ -1,4 +1,4 @@
-"""The scenario that describes two networks, or what of them the theory does not cover."""
+"""Find the scenario that describes two networks, or why the theory does not cover them."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def scenario(
     activation: object = None,
     scaled: bool | None = None,
 ) -> Scenario:
-    """The `Scenario` of a student and a teacher: units, activations, readouts and T.
+    """Return the `Scenario` of a student and a teacher: units, activations, readouts and T.
 
     Activations are recognised by what they do: a function with the values of a ReLU is one,
     whatever its name.  One that is none of the package's is taken as it is, by
@@ -60,7 +60,7 @@ def scenario(
 
 
 def of_units(J: Units, B: Units, activation: object, T: np.ndarray) -> Scenario:
-    """The scenario of two hidden layers; inputs with structure are the caller's matter."""
+    """Return the scenario of two hidden layers; structured inputs are left to the caller."""
     given = activation if isinstance(activation, tuple) else (activation, activation)
     if len(given) != 2:
         allowed = "it has to be one activation, or a pair for student and teacher"
@@ -74,11 +74,11 @@ def of_units(J: Units, B: Units, activation: object, T: np.ndarray) -> Scenario:
 
 
 def _check_structure(inputs: ArrayLike, dimension: int) -> None:
-    found = structure(check_inputs("inputs", inputs, dimension))
-    if found.words:
+    deviations = structure(check_inputs("inputs", inputs, dimension))
+    if deviations.words:
         raise InputError(
             "inputs",
-            f"data with {found.words}",
+            f"data with {deviations.words}",
             "the equations here are those of components with mean 0, variance 1 and no correlation",
             "whitened data, or tl.bridge.overlaps and tl.generalization_error, which need no more "
             "than Gaussian fields",

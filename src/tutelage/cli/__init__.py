@@ -15,7 +15,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command; Ctrl-C is answered also while the libraries are being loaded."""
+    """Run the command; handle Ctrl-C also while libraries are imported."""
     make_encodable(sys.stdout)
     make_encodable(sys.stderr)
     with DeferredSignals():

@@ -1,4 +1,4 @@
-"""``python -m tutelage.cli`` is the command ``tutelage``."""
+"""Run ``python -m tutelage.cli`` as the command ``tutelage``."""
 
 from tutelage.cli import main
 

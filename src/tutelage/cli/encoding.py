@@ -1,4 +1,4 @@
-"""Readable output on a terminal or in a file that lacks our letters, such as one in ASCII."""
+"""Readable output where a terminal or file cannot encode our letters, as in ASCII."""
 
 import codecs
 import sys
@@ -31,7 +31,7 @@ def encodable(text: str) -> str:
 
 
 def readable(letter: str) -> str:
-    r"""A letter in ASCII.
+    r"""Return a readable ASCII replacement of a letter.
 
     >>> [readable(letter) for letter in "ηΔ⁶⁻₁ℝé½"], readable("\udcff")
     (['eta', 'Delta', '^6', '^-', '_1', 'R', 'e', '1/2'], '\\udcff')
@@ -53,7 +53,7 @@ def readable(letter: str) -> str:
 
 
 def _replaced(problem: Any) -> tuple[str, int]:
-    """The handler of a `UnicodeEncodeError`: the text to write instead, and where to go on."""
+    """Handle a `UnicodeEncodeError`: return the replacement text and the position after it."""
     letters = problem.object[problem.start : problem.end]
     return "".join(map(readable, letters)), problem.end
 

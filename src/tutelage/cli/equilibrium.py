@@ -1,4 +1,4 @@
-"""``tutelage equilibrium``: where hidden units specialize when all examples are there."""
+"""``tutelage equilibrium``: loads at which hidden units specialize in equilibrium."""
 
 import math
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,14 +115,14 @@ def equilibrium(
         show_at_temperature(g, K, {"temperature": T, **setting}, load, alpha, as_json, files)
         return
     with files:
-        found, curves = _compute(g, K, alpha)
+        transitions, curves = _compute(g, K, alpha)
         files.save(curves, "the curves")
-        files.draw(lambda figures: figures.equilibrium_curves(curves, found)[0].figure)
+        files.draw(lambda figures: figures.equilibrium_curves(curves, transitions)[0].figure)
         minima = waiting(lambda: _minima(g, K, load))
         if as_json:
-            printing.print_json(_for_json(curves, found, minima))
+            printing.print_json(_for_json(curves, transitions, minima))
             return
-        _print_transitions(g.name, units, found)
+        _print_transitions(g.name, units, transitions)
         if load is not None:
             print()
             _print_states(load, minima)
@@ -148,9 +148,9 @@ def _compute(
 
     from tutelage import equilibrium
 
-    found = waiting(lambda: equilibrium.transitions(g, K))
-    alpha = np.linspace(0.0, _last(found), POINTS) if loads is None else loads
-    return found, equilibrium.learning_curve(g, K, alpha, progress=True)
+    transitions = waiting(lambda: equilibrium.transitions(g, K))
+    alpha = np.linspace(0.0, _last(transitions), POINTS) if loads is None else loads
+    return transitions, equilibrium.learning_curve(g, K, alpha, progress=True)
 
 
 def _minima(g: "Activation", K: int | float, load: float | None) -> tuple["State", ...]:
@@ -160,7 +160,7 @@ def _minima(g: "Activation", K: int | float, load: float | None) -> tuple["State
 
 
 def _last(found: "Transitions") -> float:
-    """A load beyond the transitions."""
+    """Return a load beyond all transitions."""
     loads = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
     return BEYOND * max(loads, default=WITHOUT / BEYOND)
 
@@ -168,7 +168,7 @@ def _last(found: "Transitions") -> float:
 def _for_json(
     curves: "xr.Dataset", found: "Transitions", minima: tuple["State", ...]
 ) -> dict[str, Any]:
-    """Transitions, curves and states, as far as they were asked for."""
+    """Convert the requested transitions, curves and states to JSON."""
     return {
         **printing.dataset_for_json(curves),
         "order": found.order,
@@ -213,7 +213,7 @@ def _tell_diagram(
     as_json: bool,
     files: Files,
 ) -> None:
-    """Compute a phase diagram, write its files, print its lines or everything."""
+    """Compute a phase diagram, write its files, and print a summary or all of it."""
     family = activation.partition(":")[0].lower()
     if family not in FAMILIES:
         allowed = f"a phase diagram needs a unit with a parameter: {' or '.join(FAMILIES)}"
@@ -241,7 +241,8 @@ def _diagram(
     if loads is None:
         ends = [equilibrium.transitions(g, K) for g in (units[0], units[-1])]
         first = min(
-            (float(found.appears.value) for found in ends if found.appears), default=WITHOUT
+            (float(transitions.appears.value) for transitions in ends if transitions.appears),
+            default=WITHOUT,
         )
         # From below the lowest line to above the highest, spaced logarithmically.
         loads = np.geomspace(first / BEYOND, max(map(_last, ends)), len(parameters))
@@ -250,7 +251,7 @@ def _diagram(
 
 
 def _print_diagram(diagram: "xr.Dataset", family: str, K: int | float) -> None:
-    """Some twenty of its parameters, and how many there are."""
+    """Print about twenty parameters of the diagram, and their number."""
     title = f"{family}, K = {K}"
     table = printing.framed(title, "parameter", *(SYMBOLS[name] for name in LOADS), "order")
     for number in printing.shown_rows(table, diagram.sizes["activation"]):

@@ -1,4 +1,4 @@
-"""``tutelage explore``: a page on this machine that shows learning while one moves its sliders."""
+"""``tutelage explore``: a local page with sliders and pictures of learning."""
 
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +37,7 @@ def explore(
         ),
     ] = None,
 ) -> None:
-    """Open a page where sliders move and pictures follow.
+    """Open a page of sliders and pictures.
 
     The page is served to this machine alone. Its address has a token, without which no account of
     this machine can open it. Ctrl-C ends it.

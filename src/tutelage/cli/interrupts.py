@@ -19,7 +19,7 @@ IMPORT = "<frozen importlib._bootstrap>"
 
 
 class DeferredSignals:
-    """Defer Ctrl-C while a library is loaded, and resend it until the block ends by it.
+    """Defer Ctrl-C while a library is imported, then resend it until it ends the block.
 
     The signal to terminate is deferred, too.  Compiled libraries may end the process with a
     segmentation fault if they are interrupted while they are loaded.  And an interrupt may be
@@ -46,9 +46,9 @@ class DeferredSignals:
         if self._over:
             return
         DeferredSignals.received = DeferredSignals.received or number
-        again = threading.Timer(RESEND_SECONDS, self._resend)
-        again.daemon = True
-        again.start()
+        timer = threading.Timer(RESEND_SECONDS, self._resend)
+        timer.daemon = True
+        timer.start()
         # Cleanup after an interrupt, such as writing a checkpoint, is not interrupted again.
         if not _is_loading(frame) and not is_interrupt(sys.exc_info()[1]):
             raise KeyboardInterrupt
@@ -86,20 +86,20 @@ def _is_loading(frame: FrameType | None) -> bool:
 
 
 def is_interrupt(problem: BaseException | None) -> bool:
-    """Whether this is an interrupt, or what has become of one."""
+    """Return whether an exception is an interrupt, or was caused by one."""
     while problem is not None and not isinstance(problem, KeyboardInterrupt):
         problem = problem.__context__
     return problem is not None
 
 
 def _ignored(what: Any) -> None:
-    """An interrupt that Python ignores is not worth a word: it comes again."""
+    """Return whether Python ignored an interrupt at this point; it is sent again later."""
     if not issubclass(what.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(what)
 
 
 def _end() -> None:
-    """Leave at once: an orderly end waits for threads, and may meet code that is compiled."""
+    """Exit at once: an orderly exit waits for threads, and may wait for a compilation."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
         sys.stdout.flush()

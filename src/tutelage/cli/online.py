@@ -224,8 +224,8 @@ def _for_json(
     if points is not None:
         content["fixed_points"] = [_point_for_json(point) for point in points]
     if rates is not None:
-        found = {name: printing.estimate_for_json(getattr(rates, name)) for name in CRITICAL}
-        content["critical_learning_rates"] = {**found, "reasons": dict(rates.reasons)}
+        estimates = {name: printing.estimate_for_json(getattr(rates, name)) for name in CRITICAL}
+        content["critical_learning_rates"] = {**estimates, "reasons": dict(rates.reasons)}
     return content
 
 
@@ -249,7 +249,9 @@ def _print(
     points: Sequence["FixedPoint"] | None,
     rates: "CriticalLearningRates | None",
 ) -> None:
-    """How the run ended, or a row for each of several; then what else was asked for."""
+    """Print how the run ended, or a row for each of several runs; then the other
+    requested results.
+    """
     printing.show(_sweep_table(run) if "run" in run.dims else _end_table(run))
     if points is not None:
         print()
@@ -277,7 +279,7 @@ def _end_table(run: "xr.Dataset") -> "Table":
 
 
 def _error(value: float, run: "xr.Dataset") -> str:
-    """ε_g, or that it is less than can be known."""
+    """Format ε_g, or the bound below which it cannot be known."""
     noise = float(run.attrs.get("integration_error", 0.0))
     return f"{value:.6g}" if value > noise else f"less than {noise:g}, the error of the integration"
 

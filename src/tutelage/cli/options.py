@@ -185,18 +185,18 @@ def _parameter(option: str, text: str, name: str, parameter: str) -> float:
 def numbers(option: str, text: str, *lengths: int, example: str = "") -> list[float]:
     """Parse comma-separated numbers; their count has to be one of ``lengths``."""
     try:
-        found = [float(part) for part in text.split(",")]
+        values = [float(part) for part in text.split(",")]
     except ValueError:
-        found = []
-    if len(found) not in lengths:
-        wanted = " or ".join(str(n) for n in sorted(set(lengths)))
+        values = []
+    if len(values) not in lengths:
+        counts = " or ".join(str(n) for n in sorted(set(lengths)))
         example = example or ",".join(["1"] * max(lengths))
-        several = ", with commas between them" if max(lengths) > 1 else ""
-        allowed = f"it has to be {wanted} number{'s' * (max(lengths) > 1)}{several}"
+        separators = ", with commas between them" if max(lengths) > 1 else ""
+        allowed = f"it has to be {counts} number{'s' * (max(lengths) > 1)}{separators}"
         raise InputError(option, repr(text), allowed, f"{option} {example}")
-    for number in found:
+    for number in values:
         finite_number(option, number, hint=f"{option} {example}" if example else "")
-    return found
+    return values
 
 
 def readout(option: str, text: str | None, units: int) -> list[list[float]] | None:
@@ -288,9 +288,12 @@ def scenario(
         readout("--readout", readouts[0], K),
         readout("--teacher-readout", readouts[1], M),
     )
-    outputs, wanted = (len(x) if x else 1 for x in (teacher_v, v))
-    if outputs != wanted:
-        received, allowed = f"{outputs} output(s)", f"--readout has {wanted}, a row for each"
+    outputs, teacher_outputs = (len(x) if x else 1 for x in (teacher_v, v))
+    if outputs != teacher_outputs:
+        received, allowed = (
+            f"{outputs} output(s)",
+            f"--readout has {teacher_outputs}, a row for each",
+        )
         raise InputError(
             "--teacher-readout",
             received,
@@ -305,7 +308,7 @@ def scenario(
 
 
 def start(scenario: "Scenario", start_q: str | None, start_r: str) -> "Overlaps":
-    """Q_ik = 0 for i ≠ k and R_in = 0 for i ≠ n: students that have seen nothing yet."""
+    """Build a start with Q_ik = 0 for i ≠ k and R_in = 0 for i ≠ n: untrained students."""
     import numpy as np
 
     from tutelage.model import Overlaps
@@ -323,7 +326,9 @@ def start(scenario: "Scenario", start_q: str | None, start_r: str) -> "Overlaps"
 
 
 def _check_angles(q: "np.ndarray", r: "np.ndarray", t: "np.ndarray") -> None:
-    """R_ii² <= Q_ii T_ii, or there are no such vectors; --start-r has a default that may be it."""
+    """Refuse R_ii² > Q_ii T_ii, for which no vectors exist; the default of --start-r
+    may cause it.
+    """
     import numpy as np
 
     beyond = np.flatnonzero(r**2 > q * t * (1 + ROUNDING))

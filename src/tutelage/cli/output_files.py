@@ -31,7 +31,8 @@ ENDINGS = {
 
 
 class Files:
-    """The files of a command: ``out``, ``plot``, ``animation``, ``checkpoint`` are its options.
+    """The output files of a command: its options ``out``, ``plot``, ``animation`` and
+    ``checkpoint``.
 
     with Files(out=out, plot=plot) as files:
         run = …
@@ -72,13 +73,15 @@ class Files:
         self._failed = False
 
     def save(self, result: "xr.Dataset", what: str) -> None:
-        """Write the result to ``--out``, and remember it if there is none; ``what`` names it."""
+        """Write the result to ``--out``, or remember it if there is no such option; ``what`` names
+        it.
+        """
         self._result = result, what
         if self._out is not None:
             from tutelage import results
 
-            kept = self._write(self._out, lambda path: results.save(result, path))
-            self._where = kept or f"in {self._out}"
+            place = self._write(self._out, lambda path: results.save(result, path))
+            self._where = place or f"in {self._out}"
 
     def draw(self, picture: Callable[[Any], Any]) -> None:
         """Write ``--plot``; ``picture`` gets `tutelage.figures` and returns a figure.
@@ -106,7 +109,9 @@ class Files:
             self._write(self._animation, lambda path: film(figures, path))
 
     def _write(self, path: Path, writing: Callable[[Path], Any]) -> str:
-        """Write, or write elsewhere and say so; "" or where it is then."""
+        """Write to the path, or on failure to another place; return "" or a message with that
+        place.
+        """
         try:
             writing(path)
             return ""
@@ -138,7 +143,7 @@ class Files:
             raise typer.Exit(1)
 
     def _kept(self) -> str:
-        """Describe what was saved, and how to continue."""
+        """Describe the saved files, and how to continue."""
         if self._folder is not None:
             return in_folder(self._folder)
         if self._result is not None:
@@ -171,7 +176,7 @@ def say_interrupted(words: str) -> None:
 
 
 def flushed() -> OSError | None:
-    """Print what is left to print; the problem, if that fails."""
+    """Flush stdout; return the error if that fails."""
     try:
         sys.stdout.flush()
         return None
@@ -180,7 +185,7 @@ def flushed() -> OSError | None:
 
 
 def is_of_output(problem: BaseException | None) -> bool:
-    """Whether an error is that of printing, which has no file name."""
+    """Return whether an error came from printing: it has no file name."""
     return isinstance(problem, OSError) and problem.filename is None and bool(problem.errno)
 
 
@@ -201,7 +206,7 @@ def _figures() -> Any:
 
 
 def use_files_only() -> None:
-    """Pictures go to files: no window, and no display needed."""
+    """Draw pictures to files, without a window or a display."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -26,14 +26,14 @@ def console(stderr: bool = False) -> "Console":
         def on_broken_pipe(self) -> None:
             raise  # the command reports what happened to its result
 
-    made = Screen(stderr=stderr, highlight=False)
-    if not made.is_terminal:
-        made.width = LOG_WIDTH
-    return made
+    screen = Screen(stderr=stderr, highlight=False)
+    if not screen.is_terminal:
+        screen.width = LOG_WIDTH
+    return screen
 
 
 def waiting(compute: Callable[[], Result]) -> Result:
-    """The result, with a sign of life on a terminal, and in a log if it takes long."""
+    """Compute the result, with a spinner on a terminal and a line in a log if it takes long."""
     from tutelage.runs.progress import Progress
 
     with Progress(True, None, "computing"):
@@ -41,7 +41,7 @@ def waiting(compute: Callable[[], Result]) -> Result:
 
 
 def plain(text: str) -> str:
-    """Square brackets are matrices here, not markup."""
+    """Escape square brackets, which are matrices here and not markup."""
     return text.replace("[", r"\[")
 
 
@@ -60,7 +60,7 @@ def framed(title: str, *headings: str) -> "Table":
 
 
 def show(made: "Table") -> None:
-    """Print a table; on a terminal too narrow for its numbers, each row as a list instead."""
+    """Print a table, or each row as a list on a terminal too narrow for its numbers."""
     from rich.table import Table
 
     screen = console()
@@ -68,8 +68,8 @@ def show(made: "Table") -> None:
     spare = screen.width - 1 - sum(_unbroken(column) + space for column in made.columns)
     if spare >= 0:
         for column in made.columns:
-            wanted = max(len(line) for line in _lines(column))
-            column.width = min(wanted, _unbroken(column) + spare)
+            width = max(len(line) for line in _lines(column))
+            column.width = min(width, _unbroken(column) + spare)
             spare -= column.width - _unbroken(column)
         screen.print(made)
         return
@@ -85,7 +85,7 @@ def show(made: "Table") -> None:
 
 
 def _unbroken(column: Any) -> int:
-    """The width that a column needs: words may stand below each other, numbers stay in one line."""
+    """Return the width that a column needs: words may be wrapped, numbers may not."""
     lines = _lines(column)
     numbers = [len(line) for line in lines[1:] if not re.search(r"[^\W\d_]{3}", line)]
     words = [len(word) for line in lines for word in line.split()]
@@ -93,29 +93,29 @@ def _unbroken(column: Any) -> int:
 
 
 def _lines(column: Any) -> list[str]:
-    """The heading, and all lines of the cells."""
+    """Return the heading and all lines of the cells."""
     return [str(column.header), *(line for x in column.cells for line in str(x).splitlines())]
 
 
 def matrix(values: Any, spread: Any = None) -> str:
-    """A line for each row; ± a spread where there is one."""
-    shown = [[f"{float(x):z9.6f}" for x in line] for line in values]
+    """Format a matrix, one line per row, with ± a spread if it is given."""
+    cells = [[f"{float(x):z9.6f}" for x in line] for line in values]
     if spread is not None:
         widths = [[f" ± {float(x):.6f}" for x in line] for line in spread]
-        both = zip(shown, widths, strict=True)
-        shown = [[a + b for a, b in zip(*line, strict=True)] for line in both]
-    return "\n".join("  ".join(line) for line in shown)
+        both = zip(cells, widths, strict=True)
+        cells = [[a + b for a, b in zip(*line, strict=True)] for line in both]
+    return "\n".join("  ".join(line) for line in cells)
 
 
 def known(value: float, digits: str) -> str:
-    """A number, or a dash where there is none."""
+    """Format a number, or a dash if it is unknown."""
     return f"{value:{digits}}" if math.isfinite(value) else "–"
 
 
 def estimates_table(
     made: "Table", found: Any, names: Mapping[str, str], value: str, error: str
 ) -> None:
-    """Show the findings of these names: an estimate with its error, or why there is none."""
+    """Build a table of findings: an estimate with its error, or the reason why there is none."""
     for name, words in names.items():
         estimate = getattr(found, name)
         if estimate is None:
@@ -127,7 +127,7 @@ def estimates_table(
 
 
 def for_json(value: Any) -> Any:
-    """Numbers, text, lists and mappings; what is not finite, which JSON lacks, becomes None.
+    """Convert to JSON: numbers, text, lists and mappings; numbers that are not finite become None.
 
     >>> import numpy as np
     >>> for_json({"R": np.array([[0.5, np.nan]]), "seed": np.int64(3)})
@@ -158,14 +158,14 @@ def _attribute(value: Any) -> Any:
     {'dataset': {'times': [0, 1], 'outcome': 'reached'}}
     """
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        decoded = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         return value
-    return "inf" if found == math.inf else for_json(_opened(found))
+    return "inf" if decoded == math.inf else for_json(_opened(decoded))
 
 
 def _opened(value: Any) -> Any:
-    """The attributes of a Dataset that was an argument are JSON once more."""
+    """Decode attributes of a nested Dataset, which are encoded as JSON twice."""
     if isinstance(value, list):
         return [_opened(entry) for entry in value]
     if not isinstance(value, dict):

@@ -132,14 +132,14 @@ def _say_what_is_more(papers: list[str], figure: str | None) -> None:
 
 
 class Sections:
-    """Lines in a log: which section is under way, once it is clear that it takes its time."""
+    """Print lines in a log that name the running section if it takes long."""
 
     def __init__(self) -> None:
         self._soon: threading.Timer | None = None
         self._said = False
 
     def show(self, done: int, total: int, title: str) -> None:
-        """The next section begins; what was kept is passed without a line."""
+        """Announce the next section; loaded sections are skipped silently."""
         self._forget()
         words = f"{done} of {total} done; {title}" if done < total else title
         self._soon = threading.Timer(ANNOUNCE_SECONDS, self._say, (words,))
@@ -165,7 +165,7 @@ class Sections:
 
 @contextmanager
 def _progress() -> "Iterator[Callable[[int, int, str], None]]":
-    """A bar on a terminal that names what is running; in a log a line for each section."""
+    """Show a bar with the running section on a terminal, or a line per section in a log."""
     screen = console(stderr=True)
     if not screen.is_terminal:
         with Sections() as sections:
@@ -183,20 +183,20 @@ def _progress() -> "Iterator[Callable[[int, int, str], None]]":
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    """Every row, then every note of what does not agree, once."""
-    shown = table("paper", "item")
-    shown.add_column("published", justify="right", max_width=WORDS)
+    """Print every row, then every note of rows that do not agree, once each."""
+    printed = table("paper", "item")
+    printed.add_column("published", justify="right", max_width=WORDS)
     for heading in ("computed", "error"):
-        shown.add_column(heading, justify="right")
-    shown.add_column("verdict")
+        printed.add_column(heading, justify="right")
+    printed.add_column("verdict")
     for row in rows:
         # A published number is followed by the deviation from it, a new number by its error.
         error = row["uncertainty"] if row["verdict"] == "new" else row["error"]
         computed = row["words"] or _text(row["computed"], ".10g")
         numbers = (row["printed"], computed, "" if row["words"] else _text(error, ".1e"))
-        shown.add_row(row["paper"], plain(row["item"]), *map(plain, numbers), _verdict(row))
+        printed.add_row(row["paper"], plain(row["item"]), *map(plain, numbers), _verdict(row))
     screen = console()
-    screen.print(shown)
+    screen.print(printed)
     notes = {(row["verdict"], row["note"]): None for row in rows if row["note"]}
     for verdict, note in notes:
         if verdict not in ("agrees", "new"):
@@ -205,35 +205,35 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_notable(rows: list[dict[str, Any]]) -> None:
-    """A line for each row that differs, depends or was corrected; what is too long ends in …"""
+    """Print a line for each row that differs, depends or was corrected; long lines end in …."""
     from rich.text import Text
 
     notable = [row for verdict in NOTABLE for row in rows if row["verdict"] == verdict]
-    shown = table()
+    printed = table()
     for heading in ("verdict", "paper"):
-        shown.add_column(heading, no_wrap=True)
-    shown.add_column("item")  # leaves room for the other columns
-    shown.add_column("published", no_wrap=True, max_width=WORDS)
-    shown.add_column("computed", no_wrap=True)
+        printed.add_column(heading, no_wrap=True)
+    printed.add_column("item")  # leaves room for the other columns
+    printed.add_column("published", no_wrap=True, max_width=WORDS)
+    printed.add_column("computed", no_wrap=True)
     for row in notable:
         item = Text(row["item"], no_wrap=True, overflow="ellipsis")
         numbers = (plain(row["printed"]), row["words"] or _text(row["computed"], ".6g"))
-        shown.add_row(_verdict(row), row["paper"], item, *numbers)
+        printed.add_row(_verdict(row), row["paper"], item, *numbers)
     if notable:
-        console().print(shown, "")
+        console().print(printed, "")
 
 
 def _print_counts(rows: list[dict[str, Any]]) -> None:
     """Print the number of rows with each verdict, for each paper."""
     counts = Counter((row["paper"], row["verdict"]) for row in rows)
-    found = [verdict for verdict in COLOURS if any(row["verdict"] == verdict for row in rows)]
-    shown = table("paper")
-    for heading in ("rows", *found):
-        shown.add_column(heading, justify="right")
+    verdicts = [verdict for verdict in COLOURS if any(row["verdict"] == verdict for row in rows)]
+    printed = table("paper")
+    for heading in ("rows", *verdicts):
+        printed.add_column(heading, justify="right")
     for paper in dict.fromkeys(row["paper"] for row in rows):
-        numbers = [counts[paper, verdict] for verdict in found]
-        shown.add_row(paper, str(sum(numbers)), *map(str, numbers))
-    console().print(shown, f"\n{summary(row['verdict'] for row in rows)}")
+        numbers = [counts[paper, verdict] for verdict in verdicts]
+        printed.add_row(paper, str(sum(numbers)), *map(str, numbers))
+    console().print(printed, f"\n{summary(row['verdict'] for row in rows)}")
     if before := sum(bool(row["recorded"]) for row in rows):
         console().print(f"{before} of them recorded before; --full computes them again")
 

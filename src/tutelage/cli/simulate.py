@@ -21,7 +21,7 @@ VERDICT = ("agrees", "verdict", "rests_on", "level", "threshold", "left_out", "r
 
 
 class Simulator(StrEnum):
-    """Overlaps alone, or all weights."""
+    """Simulation method: overlaps alone, or all weights."""
 
     chain = "chain"
     network = "network"
@@ -101,18 +101,20 @@ def simulate(
         if theory:
             steps = {"batch": batch, "readout_rate": readout_rate}
             curve = _evolve(scenario, start, learning_rate, until, ensemble, **steps)
-        found = _study(ensemble, curve)
-        files.draw(lambda figures: _picture(figures, found))
+        study = _study(ensemble, curve)
+        files.draw(lambda figures: _picture(figures, study))
         if as_json:
-            printing.print_json(_for_json(ensemble, found))
+            printing.print_json(_for_json(ensemble, study))
         else:
-            _print(ensemble, found)
+            _print(ensemble, study)
 
 
 def _check_numbers(
     rate: float, readout_rate: float, until: float, dimension: int, runs: int, seed: int
 ) -> None:
-    """Positive rate, time, dimension and runs; a rate of v and a seed of at least 0."""
+    """Check that rate, time, dimension and runs are positive, the readout rate and the seed at
+    least 0.
+    """
     hint = "--learning-rate 0.1; the limit of small rates is for tutelage online"
     finite_number("--learning-rate", rate, above=0.0, hint=hint)
     finite_number("--readout-rate", readout_rate, at_least=0.0, hint="--readout-rate 0.5")
@@ -123,7 +125,7 @@ def _check_numbers(
 
 
 def _check_dimension(scenario: "Scenario", dimension: int) -> None:
-    """N inputs have room for K + M weight vectors, and for teachers that walk."""
+    """Check that N inputs suffice for K + M weight vectors, and for drifting teachers."""
     n = scenario.K + scenario.M + (scenario.M + 1 if scenario.drift > 0 else 0)
     if dimension < n:
         allowed = f"{n} units need at least {n} inputs"
@@ -180,7 +182,7 @@ def _evolve(
 
 
 class Study(NamedTuple):
-    """Means of the runs, relabelled if that is possible, and what the theory has to say.
+    """Means of the runs, relabelled where possible, and the comparison with the theory.
 
     units: how they are labelled, in words, where that makes a difference.
     theory, comparison: None where they were not asked for; reason: why there is no comparison.
@@ -195,7 +197,9 @@ class Study(NamedTuple):
 
 
 def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
-    """Relabel, summarize, compare; what cannot be done with these runs is said, not raised."""
+    """Relabel, summarize and compare; steps that are impossible for these runs are reported, not
+    raised.
+    """
     from tutelage.simulation import aligned, compare, summary
 
     try:
@@ -220,7 +224,7 @@ def _picture(figures: Any, found: Study) -> Any:
 
 
 def _for_json(runs: "xr.Dataset", found: Study) -> dict[str, Any]:
-    """All runs as they were, and theory and verdict if they were asked for."""
+    """Convert all runs, and theory and verdict if requested, to JSON."""
     content = printing.dataset_for_json(runs)
     if found.theory is None:
         return content
@@ -232,7 +236,7 @@ def _for_json(runs: "xr.Dataset", found: Study) -> dict[str, Any]:
 
 
 def _comparison_for_json(found: "Comparison") -> dict[str, Any]:
-    """The verdict, the deviation as it stands and what is left of it beyond a bias."""
+    """Convert the verdict, the deviation and its part beyond a bias to JSON."""
     content: dict[str, Any] = {name: getattr(found, name) for name in VERDICT}
     for name in ("raw", "beyond_bias"):
         deviation = getattr(found, name)
@@ -245,16 +249,16 @@ def _print(runs: "xr.Dataset", found: Study) -> None:
     from tutelage.model.layout import BLOCKS
 
     last = found.summary.isel(time=-1)
-    several = int(last["present"]) > 1
+    has_several = int(last["present"]) > 1
     heading = f"{runs.sizes['run']} to α = {float(last['time']):.6g}, {_divergence(runs)}"
     table = printing.table("runs", heading)
-    if several:
+    if has_several:
         table.add_row("", f"mean over runs ± standard deviation{found.units}")
-    shown = {b.name: b.symbol for b in sorted(BLOCKS)} | {"generalization_error": "error"}
-    for name, symbol in shown.items() if int(last["present"]) else ():
+    symbols = {b.name: b.symbol for b in sorted(BLOCKS)} | {"generalization_error": "error"}
+    for name, symbol in symbols.items() if int(last["present"]) else ():
         if name not in last:
             continue
-        mean, spread = last[name].values, last[f"{name}_spread"].values if several else None
+        mean, spread = last[name].values, last[f"{name}_spread"].values if has_several else None
         words = printing.matrix(mean, spread) if mean.ndim else _error(mean, spread)
         table.add_row(f"final {symbol}", words)
     if found.theory is not None:

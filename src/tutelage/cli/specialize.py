@@ -1,4 +1,6 @@
-"""``tutelage specialize``: over-realized students of finite width, and whom they follow."""
+"""``tutelage specialize``: over-realized students of finite width, and the teacher nodes they
+follow.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -113,7 +115,7 @@ def specialize(
 
 
 def _picture(figures: Any, dataset: "xr.Dataset") -> Any:
-    """For each layer, the best correlations over epochs and the nodes at the end."""
+    """Draw for each layer the best correlations over epochs and the nodes at the end."""
     import matplotlib.pyplot as plt
 
     L = _layers(dataset)
@@ -132,7 +134,7 @@ def _layers(dataset: "xr.Dataset") -> int:
 
 
 def _for_json(dataset: "xr.Dataset", threshold: float) -> dict[str, Any]:
-    """Attributes, loss, and for each layer what has been recovered, over epochs."""
+    """Convert attributes, loss and the recovery of each layer over epochs to JSON."""
     from tutelage import deep
 
     content = printing.dataset_for_json(dataset[["evaluation_loss", "outcome"]])
@@ -160,7 +162,7 @@ def print_training(dataset: "xr.Dataset", threshold: float) -> None:
 
 
 def _learned(dataset: "xr.Dataset", threshold: float) -> Iterator[tuple[str, str]]:
-    """Loss and recovery of runs none of which has diverged."""
+    """Return loss and recovery of runs if none of them diverged."""
     from tutelage import deep
 
     losses = [float(dataset["evaluation_loss"].isel(epoch=e).mean()) for e in (0, -1)]
@@ -175,7 +177,9 @@ def _learned(dataset: "xr.Dataset", threshold: float) -> Iterator[tuple[str, str
 
 
 def _whom(end: "xr.Dataset", layer: int, threshold: float) -> str:
-    """Which student nodes follow the recovered teacher nodes at the end of a run, from 1."""
+    """List the student nodes that follow recovered teacher nodes at the end of a run, counted from
+    1.
+    """
     import numpy as np
 
     recovered = np.flatnonzero(end[f"teacher_correlation_{layer}"].values > threshold)
@@ -183,6 +187,6 @@ def _whom(end: "xr.Dataset", layer: int, threshold: float) -> str:
     if not len(recovered):
         return f"{where}, no teacher node is followed this closely"
     winners = end[f"winner_{layer}"].values
-    shown = ", ".join(f"{j + 1} ← {winners[j] + 1}" for j in recovered[:MOST_NODES])
+    pairs = ", ".join(f"{j + 1} ← {winners[j] + 1}" for j in recovered[:MOST_NODES])
     more = len(recovered) - MOST_NODES
-    return f"{where}, teacher ← student: {shown}{f' and {more} more' if more > 0 else ''}"
+    return f"{where}, teacher ← student: {pairs}{f' and {more} more' if more > 0 else ''}"

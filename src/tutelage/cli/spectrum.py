@@ -1,4 +1,4 @@
-"""``tutelage spectrum``: networks learn to classify, and their Hessians are watched."""
+"""``tutelage spectrum``: train classifiers and record the spectra of their Hessians."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -44,7 +44,7 @@ class Output(StrEnum):
 
 
 class Optimizer(StrEnum):
-    """Which steps are taken."""
+    """Optimizer of the training."""
 
     adam = "adam"
     sgd = "sgd"
@@ -110,13 +110,13 @@ def spectrum(
     files = Files(out=out, plot=plot, style=plot_style, animation=animation)
     _check_not_replaced(data, out)
     _check_numbers(epochs, runs, seed, spectra, tolerance)
-    found = _examples(data, inputs, labels)
-    network = _network(found, hidden, activation, beta)
+    examples = _examples(data, inputs, labels)
+    network = _network(examples, hidden, activation, beta)
     steps = _optimizer(optimizer, learning_rate, decay)
     start = _beta_start(network, beta_start)
     numbers = (epochs, runs, seed, steps, spectra, tolerance, start, output.value)
     with files:
-        run = _train(network, found, *numbers)
+        run = _train(network, examples, *numbers)
         files.save(run, "the spectra")
         files.draw(lambda figures: _picture(figures, run))
         files.animate(lambda figures, path: _film(figures, run, path))
@@ -128,7 +128,7 @@ def spectrum(
 
 
 def _check_not_replaced(data: str, out: Path | None) -> None:
-    """The examples are not written over."""
+    """Refuse to overwrite the file of examples."""
     if out is not None and out.exists() and Path(data).exists() and out.samefile(data):
         raise InputError(
             "--out",
@@ -139,7 +139,9 @@ def _check_not_replaced(data: str, out: Path | None) -> None:
 
 
 def _check_numbers(epochs: int, runs: int, seed: int, spectra: int, tolerance: float) -> None:
-    """Positive epochs, runs and tolerance; spectra of at least 2 epochs, a seed of at least 0."""
+    """Check epochs, runs and tolerance (positive), epochs with spectra (at least 2) and seed (at
+    least 0).
+    """
     positive_integer("--epochs", epochs, "--epochs 1000")
     positive_integer("--runs", runs, "--runs 5")
     finite_number("--tolerance", tolerance, above=0.0, hint="--tolerance 1e-12")
@@ -178,13 +180,13 @@ def _network(found: Any, hidden: str, activation: str, beta: Beta) -> Any:
 
 
 def _beta_start(network: Any, text: str | None) -> Any:
-    """One number, or a mean and a standard deviation."""
+    """Parse one number, or a mean and a standard deviation."""
     from tutelage.spectra.classifier import check_beta_start
 
     if text is None:
         return None
-    found = options.numbers("--beta-start", text, 1, 2, example="0,0.005")
-    return check_beta_start(network, found[0] if len(found) == 1 else tuple(found))
+    values = options.numbers("--beta-start", text, 1, 2, example="0,0.005")
+    return check_beta_start(network, values[0] if len(values) == 1 else tuple(values))
 
 
 def _optimizer(name: Optimizer, learning_rate: float, decay: float) -> Any:
@@ -229,7 +231,7 @@ def _train(
 
 
 def _picture(figures: Any, run: "xr.Dataset") -> Any:
-    """Loss, α, γ against the tolerance, and the eigenvalues through training."""
+    """Draw loss, α, γ against the tolerance, and the eigenvalues during training."""
     import matplotlib.pyplot as plt
 
     width, height = plt.rcParams["figure.figsize"]
@@ -247,7 +249,7 @@ def _film(figures: Any, run: "xr.Dataset", path: Path) -> None:
 
 
 def _print(run: "xr.Dataset") -> None:
-    """Medians over the runs at the epochs that have spectra."""
+    """Print medians over the runs at the epochs with spectra."""
     watched = run.dropna("epoch", subset=["zero_fraction"], how="all")
     table = printing.table("epoch")
     for heading in (*COLUMNS.values(), "lowest λ", "highest λ"):

@@ -1,4 +1,4 @@
-"""The file of a study: a function, what is fixed, and what is swept, in TOML."""
+"""The file of a study in TOML: a function, fixed arguments and swept arguments."""
 
 import tomllib
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ activation = ["relu", "erf", "leaky:0.2"]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The arguments of `tutelage.sweeps.run` that a file has."""
+    """Read the arguments of `tutelage.sweeps.run` from a file."""
     content = _content(path)
     unknown = [key for key in content if key not in KEYS]
     if unknown:
@@ -130,10 +130,10 @@ def _arguments(function: Any) -> Mapping[str, Any]:
 
 
 def _table(content: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = content.get(name, {})
-    if not isinstance(found, dict):
-        raise _refused(name, short_repr(found), f"it has to be a table, [{name}]")
-    return found
+    entries = content.get(name, {})
+    if not isinstance(entries, dict):
+        raise _refused(name, short_repr(entries), f"it has to be a table, [{name}]")
+    return entries
 
 
 def _over(content: Mapping[str, Any]) -> Any:
@@ -151,7 +151,7 @@ def _over(content: Mapping[str, Any]) -> Any:
 
 
 def _values(name: str, given: Any) -> list[Any]:
-    """A list, or a range."""
+    """Parse a list or a range."""
     if isinstance(given, list):
         return [_value(name, x) for x in given]
     ends = {"from", "to", "count"}
@@ -174,7 +174,7 @@ def _values(name: str, given: Any) -> list[Any]:
 
 
 def _value(name: str, given: Any) -> Any:
-    """Names of units as units, and tables with a type as what they describe."""
+    """Convert names of units to activations, and tables with a type to objects of it."""
     from tutelage.runs.recompute import from_json
 
     if name in UNITS and isinstance(given, str):

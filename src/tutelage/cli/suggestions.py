@@ -1,4 +1,4 @@
-"""Help that fits the terminal, and suggestions for options and units that do not exist.
+"""Help texts that fit the terminal, and suggestions for unknown options and units.
 
 ``docs/not_here.md`` lists what this package does not have, and where to find it.
 """
@@ -35,7 +35,7 @@ UNLIMITED = 1000
 
 
 class Narrow:
-    """Help that fits a narrow terminal; click writes 50 columns at least."""
+    """Help for narrow terminals; click needs at least 50 columns."""
 
     def get_help(self, context: Any) -> str:
         columns = shutil.get_terminal_size().columns
@@ -47,7 +47,7 @@ class Narrow:
         return encodable(formatter.getvalue().rstrip("\n"))
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """The whole summary, on several lines where one is too short."""
+        """Return the whole summary, wrapped where it is too long for one line."""
         return super().get_short_help_str(UNLIMITED)  # type: ignore[misc]
 
 
@@ -62,11 +62,11 @@ def _write_below(formatter: Any, rows: Iterable[tuple[str, str]]) -> None:
 
 
 class Group(Narrow, TyperGroup):
-    """The command ``tutelage`` before its subcommands."""
+    """The command group ``tutelage``."""
 
 
 class Command(Narrow, TyperCommand):
-    """A command that says where to find what it does not have."""
+    """A command that suggests alternatives for unknown options."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_options(self, ctx, formatter)
@@ -99,10 +99,10 @@ class Command(Narrow, TyperCommand):
 
 def as_option(problem: InputError, command: Any) -> InputError:
     """Rewrite an error about an argument as one about the option of that argument."""
-    known = [option for parameter in command.params for option in parameter.opts]
+    options = [option for parameter in command.params for option in parameter.opts]
     name = problem.argument
     for option in (f"--{name.replace('_', '-')}", *OPTIONS.get(name, [])):
-        if option in known:
+        if option in options:
             hint = problem.hint.replace(f"{name}=", f"{option} ")
             return InputError(option, problem.received, problem.allowed, hint)
     return problem
@@ -110,10 +110,10 @@ def as_option(problem: InputError, command: Any) -> InputError:
 
 def unknown_option(name: str, command: Any) -> InputError:
     """Return the error for an unknown option: why it does not exist, or a similar one."""
-    known = [option for parameter in command.params for option in parameter.opts]
+    options = [option for parameter in command.params for option in parameter.opts]
     received = f"an option that tutelage {command.name} does not have"
     return unknown_name_error(
-        name, received, known, f"tutelage {command.name} --help lists the options"
+        name, received, options, f"tutelage {command.name} --help lists the options"
     )
 
 

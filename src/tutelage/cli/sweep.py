@@ -1,4 +1,4 @@
-"""``tutelage sweep``: a study from a file, and what its store holds."""
+"""``tutelage sweep``: run a study from a file, and show its store."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -120,17 +120,17 @@ def _tell_plan(given: dict[str, Any], store: Path | None, workers: int | None) -
     from tutelage.sweeps.cluster import cores
     from tutelage.sweeps.study import plan
 
-    found = printing.waiting(lambda: plan(store=store, **given))
+    estimate = printing.waiting(lambda: plan(store=store, **given))
     count = workers or cores()
-    table = printing.table("points to compute", str(found.points))
-    table.add_row("programs to compile", f"{found.compilations}, at most, for each worker")
-    table.add_row("groups", f"about {found.groups}")
-    table.add_row("time on one worker", f"about {in_words(found.seconds)}")
-    table.add_row("of which compilation", f"about {in_words(found.compile_seconds)}")
-    shared = (found.seconds - found.compile_seconds) / count + found.compile_seconds
+    table = printing.table("points to compute", str(estimate.points))
+    table.add_row("programs to compile", f"{estimate.compilations}, at most, for each worker")
+    table.add_row("groups", f"about {estimate.groups}")
+    table.add_row("time on one worker", f"about {in_words(estimate.seconds)}")
+    table.add_row("of which compilation", f"about {in_words(estimate.compile_seconds)}")
+    shared = (estimate.seconds - estimate.compile_seconds) / count + estimate.compile_seconds
     table.add_row(f"time on {count} worker{'s' * (count > 1)}", f"at most {in_words(shared)}")
-    table.add_row("results", f"{found.result_bytes / 2**20:.3g} MiB")
-    table.add_row("memory of a worker", in_gib(found.worker_bytes))
+    table.add_row("results", f"{estimate.result_bytes / 2**20:.3g} MiB")
+    table.add_row("memory of a worker", in_gib(estimate.worker_bytes))
     printing.show(table)
 
 
@@ -194,7 +194,7 @@ def _show(study: "xr.Dataset", variable: str | None, as_json: bool, files: Files
 
 
 def _print(study: "xr.Dataset", variable: str | None) -> None:
-    """A row for each point, as far as they go on a screen."""
+    """Print a row for each point, up to the height of a screen."""
     swept = [str(dim) for dim in study["failure"].dims]
     flat = study.stack(row=swept) if len(swept) > 1 else study.rename({swept[0]: "row"})
     names = [

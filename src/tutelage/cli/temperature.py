@@ -52,16 +52,16 @@ def show_at_temperature(
     from tutelage import equilibrium
 
     with files:
-        found: ThermalTransitions = waiting(_transitions(activation, K, setting))
-        alpha = np.linspace(0.0, _last(found), POINTS) if loads is None else loads
+        transitions: ThermalTransitions = waiting(_transitions(activation, K, setting))
+        alpha = np.linspace(0.0, _last(transitions), POINTS) if loads is None else loads
         curves = equilibrium.learning_curve(activation, K, alpha, progress=True, **setting)
         files.save(curves, "the curves")
-        files.draw(lambda figures: figures.temperature_curves(curves, found)[0].figure)
+        files.draw(lambda figures: figures.temperature_curves(curves, transitions)[0].figure)
         states: Any = () if load is None else equilibrium.states(activation, K, load, **setting)
         if as_json:
-            printing.print_json(_for_json(curves, found, states))
+            printing.print_json(_for_json(curves, transitions, states))
             return
-        _print_transitions(activation.name, K, found)
+        _print_transitions(activation.name, K, transitions)
         if load is not None:
             print()
             _print_states(load, states)
@@ -76,7 +76,7 @@ def _transitions(
 
 
 def _last(found: "ThermalTransitions") -> float:
-    """A load beyond the transitions."""
+    """Return a load beyond all transitions."""
     loads = (found.appears, found.coexists, found.unstable)
     return BEYOND * max((float(e.value) for e in loads if e is not None), default=WITHOUT)
 
@@ -84,7 +84,7 @@ def _last(found: "ThermalTransitions") -> float:
 def _for_json(
     curves: "xr.Dataset", found: "ThermalTransitions", states: "tuple[ThermalState, ...]"
 ) -> dict[str, Any]:
-    """Curves, transitions and states."""
+    """Convert curves, transitions and states to JSON."""
     return {
         **printing.dataset_for_json(curves),
         "order": found.order,

@@ -40,10 +40,10 @@ def run_epochs(
     """
     records: list[Measured] = []
     epoch = 0
-    kept = checkpoint.load()
-    if kept is not None:
-        state = unpack(restored("state", pack(state), kept))
-        records, epoch = _records(kept), int(kept["finished"])
+    stored = checkpoint.load()
+    if stored is not None:
+        state = unpack(restored("state", pack(state), stored))
+        records, epoch = _records(stored), int(stored["finished"])
 
     def content(state: State, records: list[Measured], epoch: int) -> dict[str, Any]:
         measured = {f"measured_{name}": array for name, array in _stacked(records).items()}
@@ -85,5 +85,5 @@ def _nothing(record: Measured) -> Measured:
 
 
 def missing(array: np.ndarray) -> float:
-    """Return the value for missing data: NaN for a number, -1 for the number of a node."""
+    """Return the value that marks missing data: NaN for a number, -1 for an index of a node."""
     return np.nan if np.asarray(array).dtype.kind == "f" else -1

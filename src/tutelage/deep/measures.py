@@ -78,22 +78,22 @@ def strengths(
     x = x[:STRENGTH_EXAMPLES]
     hidden = student.fields(x)[:-1]
     V = jnp.broadcast_to(student.weights[-1].T, (1, *student.weights[-1].T.shape))
-    found = [jnp.linalg.norm(V[0], axis=0)]
+    norms = [jnp.linalg.norm(V[0], axis=0)]
     for h, W in zip(hidden[::-1], student.weights[-2:0:-1], strict=False):
         V = jnp.where(h[:, None, :] > 0, V, 0.0) @ W.T
-        found.append(jnp.sqrt(jnp.mean(jnp.sum(V**2, axis=1), axis=0)))
-    return found[::-1]
+        norms.append(jnp.sqrt(jnp.mean(jnp.sum(V**2, axis=1), axis=0)))
+    return norms[::-1]
 
 
 def measure(
     student: Network, teacher: Network, x: Float[AnyArray, "examples inputs"], whole: bool
 ) -> dict[str, Any]:
-    """Measure one run at one epoch; ``whole``: also all correlations."""
+    """Measure one run at one epoch; with ``whole``, all correlations too."""
     f, g = student.activations(x), teacher.activations(x)
-    found = {"evaluation_loss": jnp.mean((f[-1] - g[-1]) ** 2)}
+    measured = {"evaluation_loss": jnp.mean((f[-1] - g[-1]) ** 2)}
     for layer, strength in enumerate(strengths(student, x), start=1):
         ρ = correlation(f[layer - 1], g[layer - 1])
-        found |= {
+        measured |= {
             f"teacher_correlation_{layer}": jnp.max(ρ, axis=0),
             f"student_correlation_{layer}": jnp.max(ρ, axis=1),
             f"winner_{layer}": jnp.argmax(ρ, axis=0),
@@ -101,12 +101,12 @@ def measure(
             f"strength_{layer}": strength,
         }
         if whole:
-            found[f"correlation_{layer}"] = ρ
-    return found
+            measured[f"correlation_{layer}"] = ρ
+    return measured
 
 
 def node_axes(name: str) -> tuple[str, ...]:
-    """Return the dimensions of measurements besides runs and epochs.
+    """Return the dimensions of measurements other than run and epoch.
 
     >>> node_axes("correlation_2"), node_axes("evaluation_loss")
     (('student_2', 'teacher_2'), ())
@@ -159,10 +159,10 @@ def focus_shifts(dataset: xr.Dataset, *, layer: int = 1) -> xr.DataArray:
     Missing for nodes that a narrower student of a sweep does not have, and for runs that diverged.
     """
     follows = _of_layer(dataset, "follows", layer)
-    known = (follows >= 0).all(
+    has_follower = (follows >= 0).all(
         "epoch"
     )  # NaN where there is no node, -1 where it follows no teacher node
-    return (follows.diff("epoch") != 0).sum("epoch").where(known)
+    return (follows.diff("epoch") != 0).sum("epoch").where(has_follower)
 
 
 def _of_layer(dataset: xr.Dataset, name: str, layer: int) -> xr.DataArray:

@@ -67,7 +67,7 @@ def _activations(network: Network, x: Float[AnyArray, "examples inputs"]) -> tup
 
 
 def relu(h: Float[AnyArray, "..."]) -> Any:
-    """Compute h I[h > 0], whose derivative at 0 is 0, as that of the paper's gates."""
+    """Compute max(h, 0) with the derivative 0 at h = 0, like the paper's gates."""
     # With h > 0 a NaN would become 0, and a diverged run would look like one at rest.
     return jnp.where(h <= 0, 0.0, h)
 
@@ -113,9 +113,9 @@ def as_jax(networks: Network) -> Network:
 
 def _biases(biases: Sequence[ArrayLike], W: list[np.ndarray]) -> list[np.ndarray]:
     b = [finite_array(f"biases[{i}]", array) for i, array in enumerate(biases)]
-    wanted, received = [(A.shape[1],) for A in W], [a.shape for a in b]
-    if wanted != received:
-        raise InputError("biases", f"shapes {received}", f"the weights need {wanted}")
+    expected, received = [(A.shape[1],) for A in W], [a.shape for a in b]
+    if expected != received:
+        raise InputError("biases", f"shapes {received}", f"the weights need {expected}")
     return b
 
 
@@ -128,7 +128,9 @@ def check_network(argument: str, value: object) -> Network:
 
 
 def check_pair(student: Network, teacher: Network, *, wider: bool = False) -> None:
-    """Check equal depth, inputs and outputs; ``wider``: no layer of the student is narrower."""
+    """Check equal depth, inputs and outputs; with ``wider``, also that no layer of the student is
+    narrower.
+    """
     check_network("student", student)
     check_network("teacher", teacher)
     n, m = student.widths, teacher.widths

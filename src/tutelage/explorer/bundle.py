@@ -37,14 +37,14 @@ def page(data: dict[str, Any], plotly: str) -> str:
     plotly: the script that draws.
     """
     html = (STATIC / "index.html").read_text(encoding="utf-8")
-    found = STYLE.search(html)
-    assert found is not None
-    style = (STATIC / found["name"]).read_text(encoding="utf-8")
+    match = STYLE.search(html)
+    assert match is not None
+    style = (STATIC / match["name"]).read_text(encoding="utf-8")
     scripts = [_escaped(plotly), _escaped(bundle())]
     table = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">\n'
     html = html.replace("<link", f"{policy}<link", 1)
-    html = html.replace(found.group(), f"<style {found['rest']}>{style}</style>")
+    html = html.replace(match.group(), f"<style {match['rest']}>{style}</style>")
     html = SCRIPT.sub("", html)
     # At the end of the body, after the data: an inline script runs as soon as it is read.
     ends = [f'<script type="application/json" id="data">{table}</script>']
@@ -62,9 +62,9 @@ def bundle() -> str:
 def _collect(name: str, modules: dict[str, str], importing: tuple[str, ...]) -> None:
     assert name not in importing, f"{name} imports itself by way of {importing}"
     text = (STATIC / name).read_text(encoding="utf-8")
-    for found in IMPORT.finditer(text):
-        if f"{found['module']}.js" not in modules:
-            _collect(f"{found['module']}.js", modules, (*importing, name))
+    for match in IMPORT.finditer(text):
+        if f"{match['module']}.js" not in modules:
+            _collect(f"{match['module']}.js", modules, (*importing, name))
     modules[name] = _as_function(name.removesuffix(".js"), text)
 
 

@@ -56,8 +56,8 @@ def _is_own(path: Path, folder: Path) -> bool:
 
 def _listed(folder: Path, inner: str = "") -> dict[str, Path]:
     """Return the saved results of a folder by name."""
-    here = folder / inner
-    paths = sorted(here.iterdir()) if here.is_dir() else []
+    inner_folder = folder / inner
+    paths = sorted(inner_folder.iterdir()) if inner_folder.is_dir() else []
     return {
         path.name: path
         for path in paths

@@ -146,10 +146,10 @@ class Reader:
     def all(self) -> Node:
         if not self.tokens:
             raise refused(self.text, "it is empty")
-        found = self.sum(0)
+        tree = self.sum(0)
         if self.place < len(self.tokens):
             raise refused(self.text, f"{self.next!r} was not expected here")
-        return found
+        return tree
 
     @property
     def next(self) -> str:
@@ -170,23 +170,23 @@ class Reader:
     def sum(self, depth: int) -> Node:
         if depth > DEEPEST:
             raise refused(self.text, f"brackets are nested more than {DEEPEST} deep")
-        found = self.product(depth)
+        tree = self.product(depth)
         while self.next in ("+", "-"):
-            found = Node(self.take(), (found, self.product(depth)))
-        return found
+            tree = Node(self.take(), (tree, self.product(depth)))
+        return tree
 
     def product(self, depth: int) -> Node:
-        found = self.sign(depth)
+        tree = self.sign(depth)
         while self.next in ("*", "/"):
-            found = Node(self.take(), (found, self.sign(depth)))
-        return found
+            tree = Node(self.take(), (tree, self.sign(depth)))
+        return tree
 
     def sign(self, depth: int) -> Node:
         if depth > DEEPEST:
             raise refused(self.text, f"brackets are nested more than {DEEPEST} deep")
         if self.next in ("+", "-"):
-            sign, found = self.take(), self.sign(depth + 1)
-            return found if sign == "+" else Node("-", (Node("number"), found))
+            sign, tree = self.take(), self.sign(depth + 1)
+            return tree if sign == "+" else Node("-", (Node("number"), tree))
         return self.power(depth)
 
     def power(self, depth: int) -> Node:
@@ -205,9 +205,9 @@ class Reader:
     def atom(self, depth: int) -> Node:
         token = self.take()
         if token == "(":
-            found = self.sum(depth + 1)
+            tree = self.sum(depth + 1)
             self.need(")")
-            return found
+            return tree
         if token == "x":
             return Node("x")
         if token in CONSTANTS:
@@ -217,9 +217,9 @@ class Reader:
         try:
             return Node("number", number=_finite(float(token)))
         except ValueError:
-            known = f"known names are x, pi, e, {', '.join(FUNCTIONS)}"
+            names = f"known names are x, pi, e, {', '.join(FUNCTIONS)}"
             received = f"{token!r} is unknown" if token else "it ends too early"
-            raise refused(self.text, f"{received}; {known}") from None
+            raise refused(self.text, f"{received}; {names}") from None
 
     def function(self, name: str, depth: int) -> Node:
         self.need("(")
@@ -240,14 +240,14 @@ def _finite(number: float) -> float:
 
 
 def _tokens(text: str) -> list[str]:
-    found, place, text = [], 0, text.rstrip()
+    tokens, place, text = [], 0, text.rstrip()
     while place < len(text):
         match = TOKEN.match(text, place)
         if match is None:
             raise refused(text, f"it cannot be read from {text[place:].strip()[:1]!r} on")
-        found.append(match.group().strip())
+        tokens.append(match.group().strip())
         place = match.end()
-    return found
+    return tokens
 
 
 def written(node: Node) -> str:
@@ -357,11 +357,11 @@ def _zeros(node: Node) -> set[float]:
 
     grid = [FURTHEST * (2 * i / STEPS - 1) for i in range(STEPS + 1)]
     values = [f(x) for x in grid]
-    found = {x for x, y in zip(grid, values, strict=True) if y == 0}
+    zeros = {x for x, y in zip(grid, values, strict=True) if y == 0}
     for i in range(STEPS):
         if values[i] * values[i + 1] < 0:
-            found.add(round(float(brentq(f, grid[i], grid[i + 1], xtol=1e-15)), 14))
-    return found
+            zeros.add(round(float(brentq(f, grid[i], grid[i + 1], xtol=1e-15)), 14))
+    return zeros
 
 
 @lru_cache(maxsize=50)
@@ -371,7 +371,7 @@ def activation(text: str) -> "Activation":
     from tutelage._jax import jax, jnp
 
     tree = read(text)
-    known: dict[str, Callable[..., Any]] = {
+    functions: dict[str, Callable[..., Any]] = {
         **{
             name: getattr(jnp, name) for name in ("exp", "log", "sqrt", "sin", "cos", "tanh", "abs")
         },
@@ -386,7 +386,7 @@ def activation(text: str) -> "Activation":
         raise refused(text, f"{count}, and at most {MAX_KINKS} are allowed")
     try:
         return tl.Activation.from_function(
-            lambda x: value_of(tree, x, known),
+            lambda x: value_of(tree, x, functions),
             "g",
             kinks(tree),
             parity(tree),  # type: ignore
@@ -399,8 +399,8 @@ def activation(text: str) -> "Activation":
 def imports(text: str) -> list[str]:
     """Return the import statements of `code`."""
     used = written(read(text))
-    found = ["import jax"] if "jax." in used else []
-    return found + (["import jax.numpy as jnp"] if "jnp." in used else [])
+    lines = ["import jax"] if "jax." in used else []
+    return lines + (["import jax.numpy as jnp"] if "jnp." in used else [])
 
 
 def code(text: str) -> str:

@@ -32,7 +32,7 @@ async def received(stream: StreamReader) -> tuple[dict[str, Any], bytes]:
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:
-    found = stream.read(size)
-    if len(found) < size:
+    received = stream.read(size)
+    if len(received) < size:
         raise EOFError
-    return found
+    return received

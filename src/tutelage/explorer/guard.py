@@ -68,9 +68,9 @@ class Guard:
 
             async def send_with_headers(message: MutableMapping[str, Any]) -> None:
                 if message["type"] == "http.response.start":
-                    kept = [(n, v) for n, v in message["headers"] if n.lower() != b"server"]
-                    ours = [(n.encode(), v.encode()) for n, v in HEADERS.items()]
-                    message["headers"] = [*kept, *ours]
+                    others = [(n, v) for n, v in message["headers"] if n.lower() != b"server"]
+                    added = [(n.encode(), v.encode()) for n, v in HEADERS.items()]
+                    message["headers"] = [*others, *added]
                 await send(message)
 
             answer = self._refusal(scope)
@@ -130,10 +130,10 @@ class Guard:
 
 
 def _headers(scope: Scope) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    headers: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
+        headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return headers
 
 
 def _cookies(headers: dict[str, list[str]], name: str) -> list[str]:

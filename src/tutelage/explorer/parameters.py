@@ -129,14 +129,14 @@ class Parameter:
 
 def state_of(parameters: Sequence[Parameter], query: Mapping[str, str]) -> State:
     """Return the full state of an address, with defaults for missing parameters."""
-    known = {parameter.name: parameter for parameter in parameters}
+    by_name = {parameter.name: parameter for parameter in parameters}
     for name in query:
-        if name not in known:
-            listed = f"this view has {', '.join(known)}"
-            raise unknown_name_error(name, "an unknown parameter", known, listed)
+        if name not in by_name:
+            listed = f"this view has {', '.join(by_name)}"
+            raise unknown_name_error(name, "an unknown parameter", by_name, listed)
     return {
         name: parameter.read(query[name]) if name in query else parameter.default
-        for name, parameter in known.items()
+        for name, parameter in by_name.items()
     }
 
 

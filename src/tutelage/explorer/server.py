@@ -50,7 +50,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Asked:
-    """A validated request: view, state, and the client that sent it."""
+    """A validated request: view, state, and requesting client."""
 
     view: Any
     state: State
@@ -150,9 +150,9 @@ class Explorer:
         for name in PREDRAWN_VIEWS:
             view = VIEWS[name]
             state = state_of(view.PARAMETERS, {})
-            asked = Asked(view, state, self.anonymous.next(), 0, "picture")
+            request = Asked(view, state, self.anonymous.next(), 0, "picture")
             key = ("picture", name, tuple(state.items()))
-            self.first[key] = asyncio.create_task(self._drawn(key, asked))
+            self.first[key] = asyncio.create_task(self._drawn(key, request))
 
     async def _drawn(self, key: Key, asked: Asked) -> None:
         with suppress(Cancelled):
@@ -348,9 +348,9 @@ async def _events(explorer: Explorer, asked: Asked) -> AsyncIterator[bytes]:
     async def say_why_it_waits() -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            told = explorer.pool.progress(asked.owner)
-            if told["state"] == "waiting":
-                await events.put(_event("progress", as_json(told)))
+            progress = explorer.pool.progress(asked.owner)
+            if progress["state"] == "waiting":
+                await events.put(_event("progress", as_json(progress)))
 
     tasks = [asyncio.create_task(finish()), asyncio.create_task(say_why_it_waits())]
     try:

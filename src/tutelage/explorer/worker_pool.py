@@ -77,7 +77,7 @@ class Answer(NamedTuple):
 
 @dataclass(eq=False)
 class Job:
-    """A task for a worker.
+    """A computing task for a worker.
 
     owner: client and slot; a request with a higher number of the same owner replaces it.
     program: key of the compiled program.
@@ -102,17 +102,17 @@ class Job:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Return the key of the compiled programs that the job needs."""
+        """Key of the compiled programs that the job needs."""
         return (self.view, self.task, self.program)
 
     @property
     def patience(self) -> float:
-        """Return the seconds that the job may wait for a worker."""
+        """Seconds that the job may wait for a worker."""
         return MAX_WAIT_SECONDS * (10 if self.task in SLOW_TASKS else 1)
 
     @property
     def limit(self) -> float:
-        """Return the seconds that the job may take."""
+        """Seconds that the job may take."""
         return LIMITS.get(self.task, DEFAULT_LIMIT_SECONDS)
 
     def cancel(self) -> None:
@@ -160,7 +160,9 @@ class Worker:
         return self.ready and self.job is None and not self.ended
 
     def is_worth(self, job: Job, waited: float) -> bool:
-        """Return whether waiting for this worker is faster than compiling the program elsewhere."""
+        """Return whether waiting for this worker is faster than compiling the program
+        on another.
+        """
         if self.job is None or self.ended:
             return False
         if job.key in self.known:
@@ -168,7 +170,7 @@ class Worker:
         return self.job.key == job.key and waited < WAIT_IF_COMPILING_SECONDS
 
     def is_stale(self, now: float) -> bool:
-        """Return whether its job is stale and did not end by itself in time."""
+        """Return whether its job was cancelled but did not stop in time."""
         job = self.job
         return job is not None and job.stale and not self.ended and now - job.begun > STALE_SECONDS
 
@@ -301,7 +303,7 @@ class Pool:
         return {"state": "idle", "seconds": 0.0, "message": ""}
 
     def _why_waiting(self) -> str:
-        """Return a text on the tasks of the busy workers."""
+        """Describe the tasks of the busy workers."""
         if not any(worker.ready for worker in self.workers):
             return "starting"
         tasks = [worker.job.task for worker in self.workers if worker.job is not None]
@@ -374,7 +376,7 @@ class Pool:
             job.stale = True
 
     def _start_extra(self, now: float) -> None:
-        """Start an extra worker if finite networks wait for tasks of other pages."""
+        """Start an extra worker if finite networks have to wait for tasks of other pages."""
         late = [
             job.task == "runs" and now - job.asked > EXTRA_AFTER_SECONDS for job in self.waiting
         ]
@@ -393,9 +395,9 @@ class Pool:
 
     def _make_room(self, now: float) -> None:
         """Stop stale jobs if other requests wait for their workers."""
-        wanted = [job for job in self.waiting if now - job.asked > TICK_SECONDS]
+        waiting = [job for job in self.waiting if now - job.asked > TICK_SECONDS]
         stale = [worker for worker in self.workers if worker.is_stale(now)]
-        for worker, job in zip(stale, wanted, strict=False):
+        for worker, job in zip(stale, waiting, strict=False):
             # A worker that compiles the program of a waiting request is not stopped.
             assert worker.job is not None
             if worker.job.key != job.key or worker.job.key in worker.known:
@@ -450,7 +452,7 @@ class Pool:
             worker.end("another process replaces it")
 
     def _lost(self, worker: Worker, code: int) -> None:
-        """Handle the loss of a worker; its job is retried once by another worker."""
+        """Handle the loss of a worker: another worker retries its job once."""
         job, worker.job = worker.job, None
         if job is None:
             return

@@ -86,7 +86,7 @@ def _listen(waiting: Any, current: dict[int, Job]) -> None:
 
 
 def _limit_memory(gigabytes: float) -> None:
-    """Limit the memory, so that an array that is too large raises a MemoryError."""
+    """Limit the memory, so that too large an array raises a MemoryError."""
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
         import resource
 
@@ -119,8 +119,8 @@ def _answer(job: Job, begun: float, compiled: object) -> tuple[dict[str, Any], b
             return {"status": 200}, _file(job)
         return {"status": 200}, _picture(job, begun, compiled)
     except (ComputationError, InputError) as problem:
-        known = {parameter.name for parameter in job.view.PARAMETERS}
-        name = problem.argument if problem.argument in known else None
+        names = {parameter.name for parameter in job.view.PARAMETERS}
+        name = problem.argument if problem.argument in names else None
         return {"status": 400}, as_json({"error": str(problem), "parameter": name})
     except MemoryError:
         error = "the request needs more memory than is allowed; try smaller numbers"

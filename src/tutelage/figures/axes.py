@@ -57,8 +57,8 @@ def plot_with_band(
     """Plot a line, or symbols at about equidistant points for "o", and a band around it."""
     points: Any = slice(None)
     if style == "o":
-        wanted = np.linspace(x[0], x[-1], SYMBOLS_PER_CURVE)
-        points = np.unique(np.abs(x - wanted[:, None]).argmin(axis=1))
+        positions = np.linspace(x[0], x[-1], SYMBOLS_PER_CURVE)
+        points = np.unique(np.abs(x - positions[:, None]).argmin(axis=1))
     options = {"color": colour, "linestyle": style, "fillstyle": "none", "label": label}
     if style == "o":
         options |= {"linestyle": "none", "marker": "o", "markeredgewidth": 0.9}

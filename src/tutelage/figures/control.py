@@ -80,5 +80,5 @@ def optimizer_map(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
 
 
 def _finite(values: xr.DataArray) -> np.ndarray:
-    """Values with NaN, which is not drawn, in the place of infinity."""
+    """Replace infinity by NaN, which is not drawn."""
     return np.where(np.isfinite(values), values, np.nan)

@@ -1,4 +1,4 @@
-"""Students of finite width: correlations of student nodes with teacher nodes (tian2020)."""
+"""Students of finite width: correlations of their nodes with those of the teacher (tian2020)."""
 
 from typing import Any
 

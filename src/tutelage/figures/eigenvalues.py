@@ -114,11 +114,11 @@ class EigenvalueScale:
     def ticks(self, axes: Axes, grid: np.ndarray) -> None:
         """Label zero and powers of ten on both sides, at most MAX_TICKS."""
         gap = (grid[-1] - grid[0]) / MAX_TICKS
-        shown = [0.0]
+        ticks = [0.0]
         for value in (10.0**k for k in range(-30, 31)):
-            if self(value) - self(shown[-1]) >= gap:
-                shown.append(value)
-        both = [*(-v for v in shown[:0:-1]), *shown]
+            if self(value) - self(ticks[-1]) >= gap:
+                ticks.append(value)
+        both = [*(-v for v in ticks[:0:-1]), *ticks]
         inside = [v for v in both if grid[0] <= self(v) <= grid[-1]]
         axes.set_xticks([float(self(v)) for v in inside], [power(v) for v in inside])
 

@@ -55,7 +55,9 @@ def order_parameters(
     merged = {"R", "S"} <= set(which)
     symbols, kinds = [], []
     for number, name in enumerate(which):
-        own = {kind: style for (of, kind), style in (styles or {}).items() if of == name}
+        own = {
+            kind: style for (quantity, kind), style in (styles or {}).items() if quantity == name
+        }
         symbol, drawn = _draw_branches(axes, dataset, name, colour(number), own, merged)
         symbols.append(symbol)
         kinds += drawn

@@ -115,7 +115,9 @@ def _cut_diverged(axes: Axes, dataset: xr.Dataset, diverged: np.ndarray) -> None
 
 
 def _drawable(axes: Axes, values: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
-    """Leave out what a logarithmic axis cannot show, or is below the integration error."""
+    """Replace values that a logarithmic axis cannot show, or that are below the integration error,
+    by NaN.
+    """
     logarithmic = axes.get_yscale() == "log"
     return values.where(values > max(0.0, _integration_error(dataset))) if logarithmic else values
 

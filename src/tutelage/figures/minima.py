@@ -1,4 +1,4 @@
-"""Minima of the error: levels with shares, curvatures, the way out of a minimum, all branches."""
+"""Minima of the error: levels with shares, curvatures, escape after adding a unit, all branches."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -92,7 +92,7 @@ def finite_part(run: xr.Dataset) -> xr.Dataset:
 
 
 def _first_picture(run: xr.Dataset, axes: Any) -> Any:
-    """Draw the first picture; return the function that changes it to that of another time."""
+    """Draw the first picture; return a function that updates it to another time."""
     largest = float(max(abs(run["R"]).max(), abs(run["Q"]).max())) or 1.0
     cells = [
         _cells(box, run, name, label, title, largest)

@@ -90,7 +90,7 @@ def _recorded_rate(dataset: xr.Dataset) -> Any:
 
 
 def run_labels(dataset: xr.Dataset) -> list[str] | None:
-    """Return what distinguishes the runs of the theory; None for simulated runs.
+    """Return labels that distinguish the runs of the theory; None for simulated runs.
 
     Simulated runs have the same parameters and differ by chance only.
     """

@@ -26,8 +26,8 @@ def escapes(ensembles: Sequence[xr.Dataset], axes: Axes | None = None) -> Any:
     """
     axes = new_axes(axes)
     sizes = [one.attrs.get("dimension") for one in ensembles]
-    known = sorted({int(N) for N in sizes if N is not None})
-    tints = dict(zip(known, ordered_colours(len(known)), strict=True))
+    dimensions = sorted({int(N) for N in sizes if N is not None})
+    tints = dict(zip(dimensions, ordered_colours(len(dimensions)), strict=True))
     for number, (one, N) in enumerate(zip(ensembles, sizes, strict=True)):
         name = f"ensemble {number + 1}" if N is None else f"$N = {int(N)}$"
         times = np.sort(one["escape_time"].dropna("run").values)

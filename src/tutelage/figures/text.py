@@ -114,7 +114,7 @@ def finish(axes: Axes, *, handles: Sequence[Artist] | None = None, **legend: Any
 
 
 def _entries(axes: Any, handles: Any) -> list[Any]:
-    """Return the given entries, and those of everything drawn after they were given."""
+    """Return the given entries, followed by those of everything drawn later."""
     drawn = axes.get_legend_handles_labels()[0]
     if handles is not None:
         axes.own_entries = list(handles), {id(one) for one in drawn}

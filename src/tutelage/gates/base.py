@@ -122,7 +122,7 @@ class AbstractGate(eqx.Module):
     @property
     @abc.abstractmethod
     def is_symmetric(self) -> bool:
-        """True if states and weights are their own mirror image: A(t) − t·centre is even."""
+        """True if states and weights are symmetric about the centre: A(t) − t·centre is even."""
 
     @property
     def centre(self) -> float:
@@ -135,11 +135,11 @@ class AbstractGate(eqx.Module):
 
     @abc.abstractmethod
     def _entropy(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """A(t) − t A'(t), without that difference, which loses log₁₀ |t| digits."""
+        """A(t) − t A'(t), computed without that difference, which loses log₁₀ |t| digits."""
 
     @abc.abstractmethod
     def _draw(self, t: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """One state for each entry of t."""
+        """Draw one state for each entry of t."""
 
     def _mean(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         return _cumulant(self, 1, t)

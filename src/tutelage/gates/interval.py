@@ -1,4 +1,4 @@
-"""A gate that may be open by any amount between two ends."""
+"""A gate that is open to any degree between two ends."""
 
 import math
 
@@ -65,7 +65,9 @@ class Interval(AbstractGate):
         return math.log(self._width) + self.centre * t + _log_sinhc(0.5 * self._width * t)
 
     def _entropy(self, t):
-        """log w + log(sinh x/x) − x coth x + 1, the terms ±|x| for large |x| taken out by hand."""
+        """log w + log(sinh x/x) − x coth x + 1; the terms ±|x| are cancelled by hand
+        for large |x|.
+        """
         x = jnp.abs(0.5 * self._width * t)
         small = x < SERIES_UP_TO
         near, far = jnp.where(small, x, 0.0), jnp.where(small, 1.0, x)

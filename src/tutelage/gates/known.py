@@ -1,4 +1,4 @@
-"""Gates whose activations have a class of the package, with closed forms where they exist."""
+"""Gates whose activations are classes of the package, with closed forms where they exist."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from tutelage.gates.slopes import Bent, TwoSlopes
 
 
 def expectation_of(gate: AbstractGate, beta: Any) -> Activation:
-    """`Sigmoid` for {0, 1}, `Tanh` for {−1, 1} at β = 1, `Expectation` for the rest."""
+    """Return `Sigmoid` for {0, 1}, `Tanh` for {−1, 1} at β = 1, `Expectation` otherwise."""
     if _equal(gate, (0.0, 1.0)) and (is_traced(beta) or beta > 0):
         return Sigmoid(beta)
     if _equal(gate, (-1.0, 1.0)) and not is_traced(beta) and beta == 1:
@@ -21,7 +21,7 @@ def expectation_of(gate: AbstractGate, beta: Any) -> Activation:
 
 
 def signal_of(gate: AbstractGate, beta: Any) -> Activation:
-    """`Swish` for {0, 1}, straight lines in both limits of β, `Signal` for the rest."""
+    """Return `Swish` for {0, 1}, straight lines in both limits of β, `Signal` otherwise."""
     if not is_traced(beta) and beta == 0:
         level = float(gate.mean(0.0, 0.0))
         return _lines(level, level)

@@ -52,13 +52,13 @@ def mean_field(
         One array for each layer, shape (examples, n_l).
     """
     check_gate(gate)
-    j, found = _inputs(inputs), []
+    j, signals = _inputs(inputs), []
     for layer in _layers(weights, j.shape[1], beta, biases):
         h = j @ layer.W.T + layer.b
         s = np.asarray(gate.mean(layer.beta, h))
         j = h * s if _is_signal(transmits) else s
-        found.append(j)
-    return found
+        signals.append(j)
+    return signals
 
 
 @recorded
@@ -122,13 +122,13 @@ def _draw(
     signal: bool,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Draw fields and signals, of shape (draws, examples, n_l) for each layer."""
-    j, found = np.broadcast_to(x, (draws, *x.shape)), []
+    j, drawn = np.broadcast_to(x, (draws, *x.shape)), []
     for layer in layers:
         h = j @ layer.W.T + layer.b
         s = gate._draw(np.asarray(gate._argument(layer.beta, h)), generator)
         j = h * s if signal else s
-        found.append((h, j))
-    return found
+        drawn.append((h, j))
+    return drawn
 
 
 class _Sums:

@@ -76,10 +76,12 @@ def specialization_loads(
     """
     check_gate(gate)
     b = _axis("beta", check_betas("beta", beta))
-    found = [transitions(gate.signal(float(x)), units) for x in b]
-    data: dict[str, Any] = {"order": ("beta", np.array([one.order for one in found], dtype="<U13"))}
+    transitions_of_gates = [transitions(gate.signal(float(x)), units) for x in b]
+    data: dict[str, Any] = {
+        "order": ("beta", np.array([one.order for one in transitions_of_gates], dtype="<U13"))
+    }
     for name in ("appears", "coexists", "unstable"):
-        loads = [getattr(one, name) for one in found]
+        loads = [getattr(one, name) for one in transitions_of_gates]
         data[name] = ("beta", np.array([np.inf if x is None else x.value for x in loads]))
         data[f"{name}_error"] = ("beta", np.array([0.0 if x is None else x.error for x in loads]))
     return xr.Dataset(data, coords={"beta": ("beta", b, {"symbol": "β"})})

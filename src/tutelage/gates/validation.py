@@ -14,14 +14,14 @@ HINT = "beta=1.0; 0 for pure noise, math.inf for none"
 
 
 def check_beta(argument: str, value: Any, infinite: bool = True, hint: str = HINT) -> Any:
-    """One β ≥ 0; infinite only where the limit exists; traced values pass."""
+    """Check one β ≥ 0; ∞ is allowed only where the limit exists; traced values pass."""
     if infinite and isinstance(value, float) and value == math.inf:
         return value
     return finite_number(argument, value, at_least=0.0, hint=hint)
 
 
 def check_betas(argument: str, value: ArrayLike, infinite: bool = True) -> Any:
-    """β ≥ 0, one or an array of them; traced values pass."""
+    """Check one or more β ≥ 0; traced values pass."""
     if is_traced(value):
         return value
     try:
@@ -37,5 +37,5 @@ def check_betas(argument: str, value: ArrayLike, infinite: bool = True) -> Any:
 
 
 def check_fields(argument: str, value: ArrayLike) -> Array:
-    """Finite numbers of any shape; traced values pass."""
+    """Check finite numbers of any shape; traced values pass."""
     return jnp.asarray(value if is_traced(value) else finite_array(argument, value, 1e300), float)

@@ -124,12 +124,14 @@ class Layout:
 
     @property
     def coordinates(self) -> dict[str, np.ndarray]:
-        """Coordinates of a Dataset: numbers of the units, and of outputs that learn."""
+        """Coordinates of a Dataset: indices of the units, and of the outputs if they learn."""
         names = {name for block in self.blocks for name in block.dimensions}
         return {d: np.arange(1, size + 1) for d, size in self.sizes.items() if d in names}
 
     def positions(self, name: str) -> Int[np.ndarray, "..."]:
-        """The position of every entry of a block; that of (k, i) is that of (i, k) if symmetric."""
+        """Position of each entry of a block; entries (k, i) and (i, k) share one if it is
+        symmetric.
+        """
         positions: np.ndarray = self.arrays(np.arange(self.size))[name]
         return positions
 
@@ -172,7 +174,9 @@ class Layout:
         }
 
     def factors(self, weights: str) -> Float[np.ndarray, " d"]:
-        """Count the factors of each entry that are these weights, as its decay rate does."""
+        """Count how many factors of each entry are given weights; its decay rate is proportional to
+        the count.
+        """
         counts = [float(block.factors.count(weights)) for block in self.blocks]
         return np.repeat(counts, [block.count(self.sizes) for block in self.blocks])
 
@@ -201,7 +205,7 @@ def _independent(block: Block, array: AnyArray) -> AnyArray:
 def realizable(
     vector: Float[AnyArray, "... d"], T: Float[AnyArray, "... M M"], layout: Layout
 ) -> Float[np.ndarray, "... d"]:
-    """Replace Q by the closest one that weights can have; the other blocks stay.
+    """Replace Q by the closest one that weights can have; leave the other blocks unchanged.
 
     Q - R T⁺ Rᵀ is the covariance of the student vectors orthogonal to the teachers.  Its negative
     eigenvalues, which are errors of an integration, are set to zero.

@@ -52,7 +52,9 @@ class Number(NamedTuple):
     drives: bool = False
 
     def checked(self, value: object) -> Any:
-        """Return a value within bounds, or one per run; a pair for a number of both networks."""
+        """Check that a value, or one value per run, is within bounds; a pair for a number of both
+        networks.
+        """
         bounds = {"at_least": self.at_least, "above": self.above}
         if not self.is_pair:
             return finite_numbers(self.name, value, **bounds)
@@ -137,7 +139,7 @@ NAMES = tuple(number.name for number in NUMBERS)
 
 
 def with_numbers(constructor: Callable[..., None]) -> Callable[..., None]:
-    """Put the numbers of a scenario into a signature, in the place of ``**numbers``."""
+    """Replace ``**numbers`` in a signature by the numbers of a scenario."""
     written = inspect.signature(constructor)
     own = [p for p in written.parameters.values() if p.kind is not p.VAR_KEYWORD]
     numbers = [
@@ -155,13 +157,13 @@ def numbers_of(scenario: object) -> dict[str, Any]:
 
 
 def flat(numbers: Mapping[str, object]) -> list[Any]:
-    """Return all values one by one, those of a pair too."""
+    """Return all values in one list; a pair gives two."""
     parts = (x if isinstance(x, tuple) else (x,) for x in numbers.values())
     return [x for part in parts for x in part]
 
 
 def mapped(function: Callable[[Any], Any], numbers: Mapping[str, object]) -> dict[str, Any]:
-    """Apply a function to every value, to those of a pair one by one."""
+    """Apply a function to every value, and to both values of a pair."""
     return {
         name: tuple(map(function, x)) if isinstance(x, tuple) else function(x)
         for name, x in numbers.items()
@@ -175,7 +177,7 @@ def in_units_of_time(numbers: Mapping[str, Any], unit: Any) -> dict[str, Any]:
 
 
 def labelled(numbers: Mapping[str, object]) -> dict[str, Any]:
-    """Return numbers by the names of coordinates: the second of an unequal pair is the teacher's.
+    """Return numbers under the names of coordinates; an unequal pair gives one for each network.
 
     >>> labelled({"output_scale": (1.0, 0.5), "drift": 0.0})
     {'output_scale': 1.0, 'teacher_scale': 0.5, 'drift': 0.0}

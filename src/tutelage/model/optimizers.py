@@ -114,7 +114,9 @@ def _epsilon(value: Any) -> Any:
 
 
 def check_optimizer(value: object) -> None:
-    """Refuse what is no `Optimizer`; say why optimizers that scale coordinates do not close."""
+    """Check for an `Optimizer`; say why optimizers that scale coordinates do not close the
+    equations.
+    """
     if isinstance(value, Optimizer) and type(value) is not Optimizer:
         return
     kind = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)

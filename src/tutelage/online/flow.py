@@ -134,7 +134,7 @@ class Flow(Module):
         return self.layout.arrays(y).get("readout", np.asarray(self.scenario.student.weights))
 
     def coarse(self) -> "Flow":
-        """Return a flow with fewer rules to compile, for states that `resolves` accepts."""
+        """Return a flow that compiles fewer rules, for states that `resolves` accepts."""
         moments = self.moments.coarse()
         if moments is self.moments:
             return self
@@ -203,8 +203,8 @@ class Flow(Module):
         if not batch:
             return one((y, T, *more))
         every = jax.tree.map(flat, (y, T, *more))
-        found = jax.lax.map(one, every) if self.moments.one_by_one else jax.vmap(one)(every)
-        return jax.tree.map(lambda x: x.reshape(*batch, *x.shape[1:]), found)
+        values = jax.lax.map(one, every) if self.moments.one_by_one else jax.vmap(one)(every)
+        return jax.tree.map(lambda x: x.reshape(*batch, *x.shape[1:]), values)
 
     def first_order(self, moments: Moments, overlaps: Overlaps, rate: Rate) -> dict[str, Array]:
         """Return η ⟨δ_i y_n⟩, η ⟨δ_i x_k + δ_k x_i⟩ and, if v learns, η_v ⟨(τ_c - σ_c) g(x_i)⟩."""
@@ -301,12 +301,12 @@ class Flows(Module):
 
     @property
     def uses_lanes(self) -> bool:
-        """Whether the program of `LANES` runs computes them."""
+        """Whether the runs are computed by the program of `LANES` runs."""
         return len(self.batched.batch) <= LANES
 
     @property
     def serial(self) -> bool:
-        """Whether the runs are computed one by one."""
+        """Whether the runs are computed serially."""
         return self.batched.moments.one_by_one
 
     def rates(

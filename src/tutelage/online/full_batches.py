@@ -102,7 +102,7 @@ def iterate(
 
 
 def _check_closes(scenario: Scenario, readout_rate: float, optimizer: Optimizer) -> None:
-    """Teachers are constant, and only plain steps train the second layer."""
+    """Check that teachers are constant and, if the second layer learns, steps are plain."""
     if float(scenario.drift) > 0:
         allowed = "teachers must not drift in steps with large batches"
         raise InputError("scenario", f"drift = {scenario.drift}", allowed, "drift=0")
@@ -112,7 +112,7 @@ def _check_closes(scenario: Scenario, readout_rate: float, optimizer: Optimizer)
 
 
 def _rates(learning_rate: Any, steps: int, batch: float) -> Float[np.ndarray, " steps"]:
-    """η of every step, and of one more, which only records the last state."""
+    """Return η of every step, and one more for recording the last state."""
     times = batch * np.arange(steps + 1.0)
     rate = timing.learning_rate(learning_rate, times, times[-1], limit=False, runs=False)
     if isinstance(rate, Scheduled):
@@ -148,7 +148,7 @@ class BatchMap(eqx.Module):
         self.readout_rate = np.asarray(readout_rate, np.float64)
 
     def with_epsilon(self, start: Overlaps) -> "BatchMap":
-        """The map with the default of ε, where the optimizer needs one and none was chosen."""
+        """Return the map with the default ε, if the optimizer needs one and none was given."""
         if not self.optimizer.normalizes or self.optimizer.epsilon > 0:
             return self
         trace = float(np.trace(_gradient_norm(self.flow, start, self.batch)))
@@ -170,12 +170,14 @@ class BatchMap(eqx.Module):
         return layout_of(scenario.K, scenario.M, outputs, self.optimizer.momentum is not None)
 
     def vector(self, start: Overlaps) -> Float[np.ndarray, " d"]:
-        """The state with these overlaps, the readouts of the scenario, and zero velocities."""
+        """Return the state vector with these overlaps, the readouts of the scenario, and zero
+        velocities.
+        """
         y = self.flow.vector(start)
         return np.concatenate([y, np.zeros(self.layout.size - len(y))])
 
     def __call__(self, y: Float[Array, " d"], rate: Float[Array, ""]) -> Float[Array, " d"]:
-        """The state after one step."""
+        """Return the state after one step."""
 
         def after(moments: Moments, state: Overlaps) -> Array:
             blocks = self.layout.arrays(y)
@@ -192,7 +194,7 @@ class BatchMap(eqx.Module):
         return self.flow.errors(y[: self.flow.layout.size], self.flow.scenario.T)
 
     def _readout(self, moments: Moments, state: Overlaps) -> Array:
-        """v after a plain step."""
+        """Return v after a plain step."""
         scenario = moments.scenario
         gradient = readout_gradient(scenario, moments.first_orders(state)[1])
         v = (1 - scenario.readout_decay) * scenario.student.weights
@@ -208,7 +210,7 @@ def _gradient_norm(flow: Flow, start: Overlaps, batch: Float[Array, ""]) -> Floa
 def _iterated(
     batch_map: BatchMap, y: Float[Array, " d"], rates: Float[Array, " steps"]
 ) -> tuple[Array, Array]:
-    """All states, the first among them, and their errors."""
+    """Return all states from the start on, and their errors."""
 
     def one(y: Array, rate: Float[Array, ""]) -> tuple[Array, tuple[Array, Array]]:
         is_bounded = jnp.all(jnp.abs(y) <= LARGEST_OVERLAP)  # False for NaN

@@ -73,7 +73,7 @@ class Trajectory(NamedTuple):
     outcome: Int[np.ndarray, "..."]
 
     def of(self, runs: int) -> "Trajectory":
-        """Return the first runs of several; a single run unchanged."""
+        """Return the first runs of several; return a single run unchanged."""
         return Trajectory(*(x[:runs] for x in self)) if self.outcome.ndim else self
 
     def at_every_time(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "n times d"]:
@@ -86,7 +86,7 @@ class Trajectory(NamedTuple):
         return np.where(self._late(times)[..., None], afterwards, self.states)
 
     def until_the_end(self, times: Float[np.ndarray, " times"]) -> tuple[np.ndarray, np.ndarray]:
-        """Return times and states of one run, with its end if it has ended by itself."""
+        """Return times and states of one run, with its last state if it ended early."""
         early = ~self._late(times)
         times, states = times[early], self.states[early]
         if self.outcome != REACHED and (not len(times) or times[-1] < self.ended_at):
@@ -107,7 +107,7 @@ def integrate(
     tolerance: float,
     progress: bool = False,
 ) -> Trajectory:
-    """Integrate one run, or one per entry of a leading axis of y0, T and perhaps the rate."""
+    """Integrate one run, or one per entry of a leading axis of y0, T and optionally the rate."""
     runs = y0.shape[0] if y0.ndim > 1 else 1
     begin = np.zeros(y0.shape[:-1])
     if isinstance(flow, Flows) and flow.uses_lanes:
@@ -165,8 +165,8 @@ def _stage(
     tolerance: Float[np.ndarray, ""],
 ) -> Trajectory:
     """Integrate with one tolerance; a single run is a batch of one."""
-    several, (times, until, bar, runs) = y0.ndim > 1, span
-    if not several:
+    is_batch, (times, until, bar, runs) = y0.ndim > 1, span
+    if not is_batch:
         y0, t0, teachers = y0[None], t0[None], _batch_of_one(teachers)
     count, times = len(times), _padded_times(times, np.size(y0))
     now = initial_state(np.asarray(y0), np.asarray(t0), len(times))
@@ -185,7 +185,7 @@ def _stage(
         if not unresolved and GROWTH * (time.perf_counter() - begun) < MAX_CALL_SECONDS:
             steps = GROWTH * steps
     trajectory = (np.asarray(now.records)[:, :count], now.y, now.t, now.reason)
-    return Trajectory(*(np.asarray(x) if several else np.asarray(x)[0] for x in trajectory))
+    return Trajectory(*(np.asarray(x) if is_batch else np.asarray(x)[0] for x in trajectory))
 
 
 def _advance(
@@ -206,7 +206,7 @@ def _advance(
 
 
 def _padded_times(times: Float[np.ndarray, " times"], size: int) -> Float[np.ndarray, " more"]:
-    """Append times that no run reaches, so that one program serves many numbers of times.
+    """Append times beyond the end, so that one program serves many numbers of times.
 
     size: the number of entries of the states of all runs.
     """
@@ -259,7 +259,7 @@ def _check_pace(before: IntegratorState, now: IntegratorState, until: float) -> 
 
 
 def _escapes(before: IntegratorState, now: IntegratorState, until: float) -> bool:
-    """Whether a run grows so fast that it diverges within the remaining time.
+    """Return whether a run grows so fast that it diverges within the remaining time.
 
     Its steps then shrink because it diverges, and not for stability.
     """
@@ -290,8 +290,8 @@ def _compiled_lanes(
     def one(parts: PyTree) -> IntegratorState:
         flow, begin, teachers, rate = eqx.combine(parts, same)
         begin = _swap_stages_and_runs(jax.tree.map(lambda x: x[None], begin))
-        found = _integrated(flow, begin, _batch_of_one(teachers), rate, *rest)
-        return jax.tree.map(lambda x: x[0], _swap_stages_and_runs(found))
+        final = _integrated(flow, begin, _batch_of_one(teachers), rate, *rest)
+        return jax.tree.map(lambda x: x[0], _swap_stages_and_runs(final))
 
     return _swap_stages_and_runs(jax.lax.map(one, every))
 

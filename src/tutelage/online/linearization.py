@@ -65,7 +65,7 @@ def rates_and_jacobian(
 
 
 def decays(flow: Flow) -> Float[np.ndarray, " d"]:
-    """Return D, the rate of decay of every number of a state."""
+    """Return D, the decay rate of every entry of a state."""
     rates = [number for number in NUMBERS if number.is_rate]
     terms = [float(getattr(flow.scenario, n.name)) * flow.layout.factors(n.acts_on) for n in rates]
     return np.sum(terms, axis=0)

@@ -34,7 +34,7 @@ def gradient_norm(moments: Moments, state: Overlaps, batch: Scalar) -> Float[Arr
 
 
 def multiplier(optimizer: Optimizer, norm: Float[Array, "K K"]) -> Float[Array, "K K"]:
-    """H, for a velocity with V·V = ``norm``."""
+    """Return H for a velocity with V·V = ``norm``."""
     epsilon: Any = optimizer.epsilon
     if isinstance(optimizer, Normalized):
         return jnp.diag((jnp.maximum(jnp.diag(norm), 0.0) + epsilon) ** -0.5)
@@ -53,7 +53,7 @@ def step(
     rate: Scalar,
     batch: Scalar,
 ) -> dict[str, Array]:
-    """The blocks of the state after one step.
+    """Return the blocks of the state after one step.
 
     velocity: the blocks V·V, V·W and V·w* before the step; empty without momentum.
     """

@@ -74,8 +74,8 @@ def steps(
         lambda x: jnp.asarray(x, dtype=jnp.float64),
         (rate_of(learning_rate), until, tolerance, longest, solved),
     )
-    seen, count, reason = _compiled(flow, y0, *numbers)
-    t, y, error, slope = (np.asarray(x)[: int(count)] for x in seen)
+    recorded, count, reason = _compiled(flow, y0, *numbers)
+    t, y, error, slope = (np.asarray(x)[: int(count)] for x in recorded)
     return Steps(t, y, error, slope, OUTCOMES[int(reason)])
 
 
@@ -106,7 +106,7 @@ def _compiled(
         return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
 
     # Steps that shrink to zero are a divergence that is faster than the bound on the norms.
-    seen, count, end = every_step(
+    recorded, count, end = every_step(
         rates,
         ends,
         DIVERGED,
@@ -117,4 +117,4 @@ def _compiled(
         longest=longest,
         most=MAX_STEPS,
     )
-    return seen, count, end.reason[0]
+    return recorded, count, end.reason[0]

@@ -171,7 +171,7 @@ def evolve_each(
 
 
 class Span(NamedTuple):
-    """When runs are recorded and when they end, how exactly, and whether to print progress."""
+    """The recorded times, the end, the tolerance, and whether to print progress."""
 
     times: Float[np.ndarray, " times"]
     until: float
@@ -202,20 +202,20 @@ def _evolved(
     start, rate: one for all runs, or a leading axis of runs.
     """
     finite_number("tolerance", span.tolerance, at_least=FINEST, hint="tolerance=1e-9")
-    several = scenarios if isinstance(scenarios, list) else [scenarios]
-    size = bytes_of_a_run(several[0], method, len(span.times))
+    listed = scenarios if isinstance(scenarios, list) else [scenarios]
+    size = bytes_of_a_run(listed[0], method, len(span.times))
     what = "their records, slopes and averages"
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
     limit = isinstance(rate, Rate) and rate.limit
     learns = 0.0 if rate.readout is None else 1.0
-    flows = [Flow(each, method, limit=limit, batch=batch, readout_rate=learns) for each in several]
+    flows = [Flow(each, method, limit=limit, batch=batch, readout_rate=learns) for each in listed]
     flow = Flows(flows) if isinstance(scenarios, list) else flows[0]
     Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
     begin = unchecked(Q, R, T)
     error = _averages_error(flows, begin)
     _check_averages(error, method)
     y0 = flow.vector(begin)
-    drift = np.asarray([each.drift for each in several])
+    drift = np.asarray([each.drift for each in listed])
     teachers = Teachers(T, drift if isinstance(scenarios, list) else drift[0])
     times, until, tolerance, progress = span
     trajectory = integrate(flow, y0, teachers, rate, times, until, tolerance, progress)
@@ -361,17 +361,17 @@ def _dataset(
     outcomes: np.ndarray,
     attrs: dict[str, object],
 ) -> xr.Dataset:
-    several, count = ("run",) if outcomes.ndim else (), len(times) + 1
-    if several:
+    axes, count = ("run",) if outcomes.ndim else (), len(times) + 1
+    if axes:
         vectors = trajectory.at_every_time(times)
     else:
         times, vectors = trajectory.until_the_end(times)
     layout = flows[0].layout
-    error = ((*several, "time"), _errors_of_times(flows, vectors, teachers.over(times), count))
-    variables = {**layout.variables(vectors, (*several, "time")), "generalization_error": error}
+    error = ((*axes, "time"), _errors_of_times(flows, vectors, teachers.over(times), count))
+    variables = {**layout.variables(vectors, (*axes, "time")), "generalization_error": error}
     ends = {"outcome": outcomes, "ended_at": trajectory.ended_at}
-    if several:
-        variables |= {name: (several, value) for name, value in ends.items()}
+    if axes:
+        variables |= {name: (axes, value) for name, value in ends.items()}
     else:
         attrs |= {name: value.item() for name, value in ends.items()}
     return dataset(variables, {"time": time_axis(times), **layout.coordinates}, attrs)

@@ -32,7 +32,7 @@ PAPERS = _found()
 
 @validated
 def sections(papers: Iterable[str] = (), figure: str | None = None) -> list[Entry]:
-    """The sections of the named papers, in the order named; of all when none is named.
+    """Return the sections of the named papers in that order, or of all papers.
 
     Args:
         papers: citation keys, members of `PAPERS`.

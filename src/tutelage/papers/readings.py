@@ -53,8 +53,8 @@ def in_each_reading(
     if len(readings) < 2:
         raise InputError("readings", f"{len(readings)}", "there have to be at least two")
     verdict = _together([row.verdict for row in readings.values()])
-    theirs = [row.verdict for name, row in readings.items() if name not in ours]
-    if ours and all(one in FAILED for one in theirs):
+    verdicts = [row.verdict for name, row in readings.items() if name not in ours]
+    if ours and all(one in FAILED for one in verdicts):
         agrees = any(row.verdict == "agrees" for row in readings.values())
         verdict = "in our reading" if agrees else "differs"
     opening = _opening(on, verdict, {row.verdict for row in readings.values()})

@@ -42,12 +42,12 @@ def describe_origin(*datasets: xr.Dataset) -> str:
 def _describe(attrs: Mapping[str, Any]) -> str:
     code = f"tutelage {attrs['tutelage_version']}, commit {attrs['commit']}"
     versions = f"{code}, jax {attrs['jax_version']}"
-    made = f"{attrs['machine']}, {versions}, seed {attrs['seed']}"
-    return f"{attrs['command']} ({made}; not computed again with later code)"
+    origin = f"{attrs['machine']}, {versions}, seed {attrs['seed']}"
+    return f"{attrs['command']} ({origin}; not computed again with later code)"
 
 
 def mark_recorded(parts: Iterable[Row | Figure], recorded: str) -> Iterator[Row | Figure]:
-    """Mark rows as recorded, and say by which command."""
+    """Mark rows as recorded, with the command that recorded them."""
     for part in parts:
         yield replace(part, recorded=recorded) if isinstance(part, Row) else part
 
@@ -67,7 +67,7 @@ def compare_with_recorded(
 
 
 def _holds(old: Row, now: Row) -> bool:
-    """Whether verdicts are the same; new numbers agree to four standard errors."""
+    """Return whether verdicts are the same, and new numbers agree to four standard errors."""
     if now.verdict != "new":
         return old.verdict == now.verdict
     allowed = 4 * math.hypot(old.uncertainty, now.uncertainty)

@@ -189,7 +189,7 @@ def with_note(row: Row, note: str) -> Row:
 
 
 def worst(item: str, points: Iterable[Row]) -> Row:
-    """Return one row for a formula at several points: that with the largest error.
+    """Return one row for a formula at several points: the one with the largest error.
 
     A point that differs comes before one that is corrected, and this before one that agrees.
 
@@ -221,7 +221,7 @@ def missing(paper: str, item: str, printed: str, why: str) -> Row:
 def found(
     item: str, computed: float, uncertainty: float, note: str = "", paper: str = "beyond"
 ) -> Row:
-    """Return the row of a number that is in none of the papers, with its error.
+    """Return the row of a number that no paper contains, with its error.
 
     Args:
         paper: in whose report the number stands; "beyond" if it belongs to none.

@@ -1,4 +1,4 @@
-"""A part of a paper: what is drawn and computed for one of its figures, tables or passages."""
+"""A part of a paper: the computation and drawing of one of its figures, tables or passages."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple

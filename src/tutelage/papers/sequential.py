@@ -1,4 +1,4 @@
-"""How many random runs a claim takes: a rule that is stated before the first of them.
+"""Sequential tests: a rule, fixed in advance, for how many random runs a claim takes.
 
 There are at most L stages.  At stage l = 1, …, L there are n 2^(l-1) runs in all, and every claim
 that has not been decided before is tested at the level 0.01/L.  The first decision stands: the
@@ -52,8 +52,8 @@ def until_decided(
         everything = draw(0, runs)
         yield everything
         for stage in range(1, stages):
-            there = runs * 2 ** (stage - 1)
-            everything = _joined(everything, draw(there, there))
+            first = runs * 2 ** (stage - 1)
+            everything = _joined(everything, draw(first, first))
             yield everything
 
     return decide_in_stages(growing(), claims, stages)

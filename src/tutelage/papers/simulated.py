@@ -19,15 +19,15 @@ def correspondence(
     `simulation.compare` rests, and 0 is published; the verdict is that of its test, at the level
     0.01.  The note says what it rests on.
     """
-    found = simulation.compare(theory, runs)
-    deviation = getattr(found, found.rests_on)
-    row = compare(paper, item, method(words, 0.0, found.threshold), deviation.standard_errors)
-    sentences = [f"{found.threshold:.1f} standard errors are allowed at the level 0.01."]
-    if found.rests_on != "raw":
-        raw = f"{found.raw.standard_errors:.1f} (p = {found.raw.p_value:.2g})"
+    comparison = simulation.compare(theory, runs)
+    deviation = getattr(comparison, comparison.rests_on)
+    row = compare(paper, item, method(words, 0.0, comparison.threshold), deviation.standard_errors)
+    sentences = [f"{comparison.threshold:.1f} standard errors are allowed at the level 0.01."]
+    if comparison.rests_on != "raw":
+        raw = f"{comparison.raw.standard_errors:.1f} (p = {comparison.raw.p_value:.2g})"
         sentences += [f"A bias of order 1/N is allowed for; without that the deviation is {raw}."]
-    if found.left_out:
-        sentences += [f"{found.left_out[0].upper()}{found.left_out[1:]}."]
+    if comparison.left_out:
+        sentences += [f"{comparison.left_out[0].upper()}{comparison.left_out[1:]}."]
     words = f"{deviation.standard_errors:.2f} standard errors"
     return replace(row, note=" ".join([*sentences, note]).strip(), words=words)
 
@@ -47,6 +47,6 @@ def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> 
     """
     cases = np.asarray(holds, dtype=float).ravel()
     fraction = float(np.mean(cases))
-    held = f"holds in {round(fraction * len(cases))} of {len(cases)} cases"
+    outcome = f"holds in {round(fraction * len(cases))} of {len(cases)} cases"
     row = compare(paper, item, method(words, 1.0, 0.0), fraction)
-    return replace(row, note=note, words=held)
+    return replace(row, note=note, words=outcome)

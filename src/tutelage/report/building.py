@@ -48,17 +48,17 @@ def build(
         NotWritten: if the disk is full; it has the rows if only the page is missing.
     """
     chosen, folder = sections(papers, figure), prepare_folder(Path(folder))
-    wanted = []
+    missing = []
     for entry in chosen:
         before = stored_part(entry, full, folder)
         if again or before is None:
             # A full section is recomputed at full size.
-            wanted.append((entry, full or (before is not None and before.full)))
+            missing.append((entry, full or (before is not None and before.full)))
     _compute(
-        wanted,
+        missing,
         folder,
         workers,
-        lambda done, title: show(len(chosen) - len(wanted) + done, len(chosen), title),
+        lambda done, title: show(len(chosen) - len(missing) + done, len(chosen), title),
     )
     show(len(chosen), len(chosen), "writing the report")
     # The page also has the sections that were stored by earlier runs.
@@ -81,8 +81,8 @@ def _compute(
 ) -> None:
     """Compute sections serially, or with several worker processes."""
     if workers == 1 or len(wanted) < 2:
-        for done, (entry, full) in enumerate(wanted):
-            show(done, f"{entry.paper.key}, {entry.section.title}")
+        for finished, (entry, full) in enumerate(wanted):
+            show(finished, f"{entry.paper.key}, {entry.section.title}")
             compute(entry, full, folder)
         return
     names = [(entry.paper.key, entry.section.name, full) for entry, full in wanted]
@@ -91,14 +91,14 @@ def _compute(
     def work(group: Group) -> Any:
         return compute_sections, ([names[number] for number in group.numbers], folder.resolve())
 
-    done = 0
-    show(done, f"{len(wanted)} sections on {workers} processes")
+    finished = 0
+    show(finished, f"{len(wanted)} sections on {workers} processes")
     for group, result in engine.by_workers(queue, work, workers):
         title = ", ".join(" ".join(names[number][:2]) for number in group.numbers)
         if result is None:
             raise RuntimeError(f"{title}: {engine.KILLED}")
-        done += len(group.numbers)
-        show(done, f"last: {title}")
+        finished += len(group.numbers)
+        show(finished, f"last: {title}")
 
 
 def compute_sections(wanted: list[tuple[str, str, bool]], folder: Path) -> tuple[str, float]:

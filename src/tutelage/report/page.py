@@ -70,15 +70,15 @@ def _environment(folder: Path) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 
-    here = Path(__file__).parent
+    templates = Path(__file__).parent
     environment = Environment(
-        loader=FileSystemLoader(here),
+        loader=FileSystemLoader(templates),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["style"] = (here / "style.css").read_text(encoding="utf-8")
+    environment.globals["style"] = (templates / "style.css").read_text(encoding="utf-8")
     environment.filters["data_url"] = lambda name: _data_url(folder / "figures" / name)
     environment.filters["with_error"] = computed_text
     environment.filters["indices"] = lambda text: Markup(with_indices(str(escape(text))))
@@ -114,7 +114,7 @@ def _counts(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def _coverage(paper: str, rows: Iterable[Row]) -> list[tuple[Line, str]]:
-    """Table of the statements of a paper and their outcomes."""
+    """Write the table of the statements of a paper and their outcomes."""
     return list(covered(paper, {row.item: row.verdict for row in rows if row.paper == paper}))
 
 

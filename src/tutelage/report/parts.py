@@ -57,7 +57,7 @@ def compute(entry: Entry, full: bool, folder: Path) -> Part:
 
 @contextmanager
 def _report_style() -> Iterator[None]:
-    """Draw in the style of the report, whatever the settings of Matplotlib on this machine."""
+    """Draw in the style of the report, independent of the user's Matplotlib settings."""
     import matplotlib
 
     from tutelage import figures
@@ -72,7 +72,7 @@ def _report_style() -> Iterator[None]:
 
 
 def _write(pieces: list[Row | Figure], entry: Entry, full: bool, folder: Path) -> Part:
-    """Write the files of a section, and last the one that names them."""
+    """Write the files of a section; the file that names them comes last."""
     part = Part(entry.paper.key, entry.section.name, full=full)
     for name in SUBFOLDERS:
         (folder / name).mkdir(parents=True, exist_ok=True)

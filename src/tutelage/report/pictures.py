@@ -19,7 +19,7 @@ FRAMES_PER_SECOND = 8
 
 @dataclass(frozen=True)
 class Picture:
-    """Names of the files of a figure; ``film`` is "" without an animation."""
+    """Names of the files of a figure; ``film`` is the animation, "" if there is none."""
 
     png: str
     svg: str

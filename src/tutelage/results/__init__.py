@@ -1,4 +1,4 @@
-"""Results: a Dataset on disk, and the same Dataset computed again.
+"""Results on disk: save a Dataset, load it, print it as a table.
 
 Every result is an ``xarray.Dataset`` whose attributes hold what has to be known to compute it
 again: the function that has computed it, its arguments, and the versions
@@ -52,7 +52,7 @@ def save(dataset: xr.Dataset, path: FileName) -> None:
 
 @validated
 def load(path: FileName) -> xr.Dataset:
-    """Read what `save` has written; the file is closed again at once.
+    """Read a file of `save`, and close it.
 
     Raises:
         InputError: if there is no such file, or if it is damaged: its checksum says so.
@@ -68,6 +68,6 @@ def load(path: FileName) -> xr.Dataset:
 
 @validated
 def check_path(argument: str, path: FileName) -> Path:
-    """A name that ends in .nc or .csv, of a file that can be written."""
+    """Check a name that ends in .nc or .csv, for a file that can be written."""
     hint = "run.nc" if argument == "path" else f"{argument} run.nc"
     return files.check_writable(argument, path, ENDINGS, hint)

@@ -1,4 +1,4 @@
-"""Checksums: whether a file holds what was written to it."""
+"""Checksums: detect files whose contents changed after writing."""
 
 import hashlib
 from collections.abc import Collection
@@ -13,7 +13,7 @@ OURS = frozenset(
 
 
 def of(*parts: bytes) -> str:
-    """SHA-256 in 64 letters.
+    """Return SHA-256 in 64 letters.
 
     >>> of(b"ab", b"c") == of(b"abc")
     True
@@ -22,7 +22,7 @@ def of(*parts: bytes) -> str:
 
 
 def check(wanted: str, found: str, path: str) -> None:
-    """Refuse a file whose contents are not those that were saved."""
+    """Refuse a file whose contents differ from what was saved."""
     if wanted != found:
         raise InputError(
             "path",
@@ -36,12 +36,12 @@ def check(wanted: str, found: str, path: str) -> None:
 
 
 def is_ours(attributes: Collection[str]) -> bool:
-    """True if a file says that this package wrote it."""
+    """Return whether a file says that this package wrote it."""
     return not OURS.isdisjoint(attributes)
 
 
 def missing(path: str) -> InputError:
-    """The refusal of a file of ours without its checksum."""
+    """Return the error for a file of this package without its checksum."""
     return InputError(
         "path",
         repr(path),
@@ -55,7 +55,7 @@ def missing(path: str) -> InputError:
 
 
 def unreadable(path: str, kind: str, why: str = "") -> InputError:
-    """The refusal of a file that cannot be read at all."""
+    """Return the error for a file that cannot be read at all."""
     because = f" ({why})" if why else ""
     allowed = f"this file is not {kind}, or it is damaged or incomplete{because}"
     return InputError("path", repr(path), allowed, "compute it again, or take another copy")

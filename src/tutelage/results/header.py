@@ -99,7 +99,7 @@ def _check_sizes(variables: list[_Variable], records: int, file_bytes: int) -> N
 
 
 class _Reader:
-    """Reads one value after the other, and never beyond the end of the file."""
+    """Reads one value after another, never beyond the end of the file."""
 
     def __init__(self, file: bytes):
         self.file, self.place = file, 0
@@ -131,8 +131,8 @@ class _Reader:
         return self.padded(self.number()).decode("latin-1")
 
     def entries(self, tag: int, read: Callable[[], Entry]) -> Iterator[Entry]:
-        found, count = self.number(), self.number()
-        if found != tag and (found, count) != (0, 0):
+        received, count = self.number(), self.number()
+        if received != tag and (received, count) != (0, 0):
             raise HeaderError("a list has a wrong tag")
         if count > MAX_ENTRIES:
             raise HeaderError(f"a list has more than {MAX_ENTRIES} entries")

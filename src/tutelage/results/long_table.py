@@ -1,4 +1,4 @@
-"""A Dataset as one long table in CSV, for a spreadsheet, a data frame, or a colleague.
+"""A Dataset as one long table in CSV, for spreadsheets, data frames and other programs.
 
 There is a column for each index and each variable, and a row for each entry: variables that have
 the same indices share their rows, and a cell is empty where a column does not apply.  So every
@@ -47,7 +47,7 @@ class Column(NamedTuple):
 
 
 def text(dataset: xr.Dataset) -> str:
-    """The file; the checksum in its first line is that of everything below."""
+    """Return the text of the file; the checksum in its first line covers everything below it."""
     _check(dataset)
     sizes = {str(name): size for name, size in dataset.sizes.items()}
     columns = {str(name): _column(dataset, name) for name in dataset.variables}
@@ -57,14 +57,14 @@ def text(dataset: xr.Dataset) -> str:
             kind = "numbers" if np.ndim(value) else "attribute"
             head.append(f"{kind} {name}: {_written(value)}")
     for name, column in columns.items():
-        known = {key: value for key, value in column._asdict().items() if value != {}}
-        head.append(f"column {name}: {json.dumps(known, ensure_ascii=False)}")
+        metadata = {key: value for key, value in column._asdict().items() if value != {}}
+        head.append(f"column {name}: {json.dumps(metadata, ensure_ascii=False)}")
     below = "".join(f"# {line}\n" for line in head) + _table(dataset, sizes, columns)
     return f"# {checksum.NAME}: {checksum.of(below.encode())}\n{below}"
 
 
 def read(file: bytes, path: str) -> xr.Dataset:
-    """The Dataset that `text` has written, its numbers bit for bit."""
+    """Read a file of `text` into a Dataset, its numbers bit for bit."""
     # Mail and version control may change line endings, which is harmless.
     first, _, below = file.replace(b"\r\n", b"\n").partition(b"\n")
     if not first.startswith(f"# {checksum.NAME}: ".encode()):
@@ -92,7 +92,7 @@ def _brief(problem: Exception) -> str:
 
 
 def _check(dataset: xr.Dataset) -> None:
-    """Numbers and text, under names that a line can hold."""
+    """Check that variables are numbers and text, under names that fit in a line."""
     for name in [*dataset.variables, *dataset.attrs, *dataset.sizes]:
         if not isinstance(name, str) or ": " in name or "\n" in name:
             raise InputError(
@@ -128,32 +128,32 @@ def _plain(value: object) -> Any:
 
 
 def _written(attribute: object) -> str:
-    """An attribute as JSON; what is JSON already, as a scenario, stands as it is."""
+    """Write an attribute as JSON; an attribute that is JSON already stays unchanged."""
     if isinstance(attribute, str) and _is_structure(attribute) and "\n" not in attribute:
         return attribute
     return json.dumps(_plain(attribute))
 
 
 def _attribute(written: str) -> Any:
-    """A number or a text; lists, mappings, null, true and false stay the JSON that they were."""
+    """Read an attribute: a number or text; lists, mappings, null, true and false stay JSON."""
     return written if written[:1] in "[{nft" else json.loads(written)
 
 
 def _is_structure(text: str) -> bool:
-    """JSON of something else than a number or a text.
+    """Return whether a text is JSON of anything but a number or text.
 
     >>> [_is_structure(text) for text in ('[1, 2]', 'null', 'true', '1', '"1"', 'reached')]
     [True, True, True, False, False, False]
     """
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return False
-    return isinstance(found, bool) or not isinstance(found, str | int | float)
+    return isinstance(value, bool) or not isinstance(value, str | int | float)
 
 
 def _blocks(sizes: Sizes, columns: Mapping[str, Column]) -> list[Indices]:
-    """The indices of the rows, block by block, few indices first."""
+    """Yield the indices of the rows in blocks, with few indices first."""
     blocks = list(dict.fromkeys(c.indices for c in columns.values() if c.kind == "variable"))
     for column in columns.values():
         if _home(column, blocks, sizes) is None:
@@ -162,7 +162,9 @@ def _blocks(sizes: Sizes, columns: Mapping[str, Column]) -> list[Indices]:
 
 
 def _home(column: Column, blocks: list[Indices], sizes: Sizes) -> Indices | None:
-    """Return the block with all entries of a column; any with its indices for a coordinate."""
+    """Return the block with all entries of a column; for a coordinate any block with
+    its indices.
+    """
     if column.kind == "variable":
         return column.indices
     for block in blocks:
@@ -173,7 +175,7 @@ def _home(column: Column, blocks: list[Indices], sizes: Sizes) -> Indices | None
 
 
 def _table(dataset: xr.Dataset, sizes: Sizes, columns: Mapping[str, Column]) -> str:
-    """Indices first, then what is known of them, then the variables."""
+    """Order the columns of a block: indices, their coordinates, variables."""
     coordinates = [name for name, column in columns.items() if column.kind == "coordinate"]
     heading = list(dict.fromkeys([*sizes, *coordinates, *columns]))
     file = io.StringIO(newline="")
@@ -186,7 +188,7 @@ def _table(dataset: xr.Dataset, sizes: Sizes, columns: Mapping[str, Column]) -> 
 
 
 def _cells(dataset: xr.Dataset, name: str, column: Column | None, block: Indices) -> list[Any]:
-    """A column in the rows of a block, in which the last index changes first."""
+    """Return a column in the rows of a block, whose last index changes first."""
     shape = {index: dataset.sizes[index] for index in block}
     indices = (name,) if column is None else column.indices
     variable = column is not None and column.kind == "variable"
@@ -199,7 +201,7 @@ def _cells(dataset: xr.Dataset, name: str, column: Column | None, block: Indices
 
 
 def _dataset(below: bytes) -> xr.Dataset:
-    """Make the Dataset from the head and the rows of a table."""
+    """Build the Dataset from the head and the rows of a table."""
     lines = io.TextIOWrapper(io.BytesIO(below), encoding="utf-8", newline="")
     sizes, columns, attrs, heading = _head(lines)
     _check_head(sizes, columns, len(below))
@@ -221,7 +223,7 @@ def _dataset(below: bytes) -> xr.Dataset:
 
 
 def _check_head(sizes: Mapping[str, Any], columns: Mapping[str, Column], table_bytes: int) -> None:
-    """Compare what the head announces with the bytes below it, before anything is allocated."""
+    """Compare the sizes in the head with the bytes below it, before memory is allocated."""
     if not all(_is_count(size) for size in sizes.values()):
         raise ValueError("sizes have to be whole numbers")
     if len(columns) > MAX_COLUMNS:
@@ -245,7 +247,7 @@ def _is_count(size: object) -> bool:
 def _read_block(
     rows: Iterator[list[str]], count: int, places: dict[str, int], kinds: dict[str, str]
 ) -> dict[str, np.ndarray]:
-    """The columns of a block, in pieces: text of cells takes far more memory than numbers."""
+    """Read the columns of a block in pieces: text of cells takes far more memory than numbers."""
     texts: dict[str, str] = {}
     pieces: dict[str, list[np.ndarray]] = {name: [] for name in places}
     for begin in range(0, max(count, 1), ROWS_AT_ONCE):
@@ -286,7 +288,7 @@ def _variable(spread: xr.Variable, column: Column) -> xr.Variable:
 def _head(
     lines: io.TextIOWrapper,
 ) -> tuple[dict[str, Any], dict[str, Column], dict[str, Any], list[str]]:
-    """Sizes, columns, attributes and the heading of the rows."""
+    """Return sizes, columns, attributes and the heading of the rows."""
     sizes: dict[str, int] = {}
     columns: dict[str, Column] = {}
     attrs: dict[str, Any] = {}
@@ -313,7 +315,7 @@ def _head(
 
 
 def _values(cells: list[str], kind: str, texts: dict[str, str]) -> np.ndarray:
-    """Entries from their cells; the shortest text of a number is read back as the same number.
+    """Convert cells to entries; the shortest text of a number gives back the same number.
 
     texts: every text once, so that a text that is repeated takes memory once.
     """

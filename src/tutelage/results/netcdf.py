@@ -17,18 +17,18 @@ EMPTY = b"0" * 64
 
 
 def content(dataset: xr.Dataset) -> bytes:
-    """The file; the checksum is that of all bytes with zeros in its own place."""
+    """Return the bytes of the file; its checksum is that of all bytes with zeros in its place."""
     _check_attributes(dataset)
     attrs = {name: _storable(value) for name, value in dataset.attrs.items()}
     # The first attribute, so that no text before it can be mistaken for it.
-    made = dataset.copy()
-    made.attrs = {
+    copy = dataset.copy()
+    copy.attrs = {
         **{checksum.NAME: EMPTY.decode(), checksum.WRITER: f"tutelage {__version__}"},
         **{name: x for name, x in attrs.items() if name not in (checksum.NAME, checksum.WRITER)},
     }
     try:
         # SciPy comes with JAX: no further library is needed to write or read the file.
-        file = bytes(made.to_netcdf(engine="scipy"))
+        file = bytes(copy.to_netcdf(engine="scipy"))
     except (TypeError, ValueError, NotImplementedError, AttributeError) as problem:
         allowed = f"NetCDF 3 holds numbers of 32 or 64 bits and text ({problem})"
         raise InputError("dataset", "a value that NetCDF files cannot hold", allowed) from None
@@ -49,7 +49,7 @@ def _check_attributes(dataset: xr.Dataset) -> None:
 
 
 def read(file: bytes, path: str) -> xr.Dataset:
-    """Read a Dataset; a file of another program has no checksum, and is read without one."""
+    """Read a Dataset; files of other programs have no checksum and are read without the check."""
     try:
         attributes = header.check(file).attributes
     except header.HeaderError as problem:
@@ -57,8 +57,8 @@ def read(file: bytes, path: str) -> xr.Dataset:
     place = _place(file)
     if checksum.NAME in attributes and place:
         start, end = place
-        found = checksum.of(file[:start], EMPTY, file[end:])
-        checksum.check(file[start:end].decode("latin-1"), found, path)
+        digest = checksum.of(file[:start], EMPTY, file[end:])
+        checksum.check(file[start:end].decode("latin-1"), digest, path)
     elif checksum.is_ours(attributes):
         raise checksum.missing(path)
     try:
@@ -71,12 +71,14 @@ def read(file: bytes, path: str) -> xr.Dataset:
 
 
 def _place(file: bytes) -> tuple[int, int] | None:
-    """The first byte of the checksum and the first one after it; None without a checksum."""
-    found = PLACE.search(file)
-    return found.span(1) if found else None
+    """Return start and end of the checksum in the file; None if it has none."""
+    match = PLACE.search(file)
+    return match.span(1) if match else None
 
 
 def _storable(value: Any) -> Any:
-    """NetCDF 3 has 32 bits for a whole number; a larger one, as of a seed, becomes text."""
+    """Convert whole numbers beyond 32 bits, such as seeds, to text, because NetCDF 3 cannot store
+    them.
+    """
     large = isinstance(value, Integral) and not -(2**31) <= int(value) < 2**31
     return str(int(value)) if large else value

@@ -1,4 +1,4 @@
-r"""A result as a table for a paper: LaTeX or Markdown, with as many digits as the errors leave."""
+r"""A result as a LaTeX or Markdown table, with as many digits as the errors allow."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def table(
     *,
     variables: Sequence[str] | None = None,
 ) -> str:
-    r"""Return numbers of a result as a table, with digits from their errors.
+    r"""Print numbers of a result as a table, with digits from their errors.
 
     A number with an error, in the variable ``NAME_error`` or ``NAME_standard_error``, is written
     as 45.9137(2): the digits in brackets are the error in units of the last place, rounded up.
@@ -69,7 +69,7 @@ def table(
 
 
 def error_name(dataset: xr.Dataset, name: str) -> str | None:
-    """Return the variable that holds the error of another one, if there is one."""
+    """Return the name of the variable that holds the error of another one, if it exists."""
     return next((name + end for end in ERROR_SUFFIXES if name + end in dataset), None)
 
 
@@ -104,7 +104,7 @@ def _row(
 
 
 def number(value: Any, error: Any, format: str = "latex") -> str:
-    """Write a value with the digits that its error leaves; text as it is.
+    """Format a value with the digits that its error allows; return text unchanged.
 
     >>> number(0.158652, 3e-4), number(1068.52, 12.0), number(2.5e-9, 1e-10)
     ('0.1587(3)', '1070(20)', '$2.5(1) \\\\times 10^{-9}$')
@@ -150,7 +150,7 @@ def _latex(header: list[str], rows: list[list[str]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape what LaTeX would read as a command; formulas stay."""
+    """Escape LaTeX commands; leave formulas unchanged."""
     if text.startswith("$"):
         return text
     for character in "\\&%#_{}":

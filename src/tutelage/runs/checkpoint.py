@@ -1,4 +1,4 @@
-"""Checkpoints: files to which long work is saved from time to time, and from which it resumes.
+"""Checkpoints: files in which long work saves its state, and from which it resumes.
 
 A checkpoint records the arguments of its work; work with other arguments refuses it and leaves it
 unchanged.  The file is complete at any time (`tutelage.runs.files`).  If it cannot be written,
@@ -50,8 +50,8 @@ class Checkpoint:
         self._pending: Content | Callable[[], Content] | None = None
         self._saved = time.monotonic()
         if self._path is not None and self._path.exists():
-            theirs, self._content = _read(self._path)
-            _check_same(theirs, self._identity, self._path)
+            stored, self._content = _read(self._path)
+            _check_same(stored, self._identity, self._path)
 
     def load(self) -> dict[str, np.ndarray] | None:
         """Return the saved state, or None."""

@@ -71,8 +71,8 @@ def with_numbers(dataset: xr.Dataset, numbers: dict[str, Any]) -> xr.Dataset:
     >>> float(rates.sel(learning_rate=1.0).error)
     0.1
     """
-    several = {name: ("run", np.asarray(x)) for name, x in numbers.items() if np.ndim(x) == 1}
-    return indexed(dataset.assign_coords(several)) if several else dataset
+    per_run = {name: ("run", np.asarray(x)) for name, x in numbers.items() if np.ndim(x) == 1}
+    return indexed(dataset.assign_coords(per_run)) if per_run else dataset
 
 
 def indexed(dataset: xr.Dataset) -> xr.Dataset:

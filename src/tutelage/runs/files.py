@@ -1,4 +1,4 @@
-"""Atomic files: complete or absent, whatever ends the work.
+"""Atomic files: complete or absent, however the process ends.
 
 A file is written under a temporary name in the same folder, flushed to the disk and then renamed;
 a previous file stays until then.
@@ -70,7 +70,7 @@ def write(path: Path, content: bytes | str, *, follow_link: bool = True) -> Path
 
 
 def save_elsewhere(writing: Callable[[Path], Any], name: str) -> str:
-    """Write to a new temporary folder instead; return a phrase that says where."""
+    """Write to a new temporary folder instead; return a phrase with its path."""
     folder = ""
     try:
         folder = tempfile.mkdtemp(prefix="tutelage-")

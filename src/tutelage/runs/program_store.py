@@ -116,7 +116,7 @@ def _content(folder: int, name: str) -> bytes | None:
 
 
 def _checksum(name: str, content: bytes) -> bytes:
-    """Return the checksum of a file, which holds for its name alone."""
+    """Return the checksum of a file, which depends on its name."""
     return hashlib.sha256(name.encode() + b"\n" + content).digest()
 
 

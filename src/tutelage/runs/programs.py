@@ -1,4 +1,4 @@
-"""Which calls share compiled programs.
+"""Decide which calls share compiled programs.
 
 Real numbers and random seeds are data of a compiled program.  Whole numbers, words, types and
 shapes of arrays are constants of it, and so is whether a rate is 0, which drops its terms.
@@ -28,7 +28,9 @@ def program_of(arguments: Mapping[str, object]) -> str:
 
 
 def _part(name: str, value: object) -> Any:
-    """Describe what a compiled program depends on: a value without its real numbers."""
+    """Describe the parts of a value that a compiled program depends on: everything but its real
+    numbers.
+    """
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, Real) and (name in (*RATES, *DATA) or not isinstance(value, Integral)):

@@ -64,7 +64,7 @@ class Progress:
         return self
 
     def start_from(self, done: float) -> None:
-        """Set the units that were done before, as by a run that resumes from a checkpoint."""
+        """Set the units that an earlier run finished before this one resumed from a checkpoint."""
         self._first = (0.0, done)
         self.show(done)
 
@@ -168,7 +168,7 @@ def _bar(total: float | None, console: Any, per_second: bool) -> Any:
     from rich.text import Text
 
     class Pace(ProgressColumn):
-        """Units per second."""
+        """Rate of work in units per second."""
 
         def render(self, task: Any) -> Text:
             speed = task.finished_speed or task.speed

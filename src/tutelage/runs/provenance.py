@@ -94,7 +94,7 @@ def attribute(value: object) -> Any:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is valid JSON, so that it would not be read back as text."""
+    """Return whether a text is valid JSON and would therefore be read back as something else."""
     try:
         json.loads(text)
         return True
@@ -133,7 +133,7 @@ def described(value: object) -> Any:
 
 
 def unwritten(value: object) -> dict[str, str]:
-    """Return the mark for a value that a file cannot hold."""
+    """Return a marker for a value that a file cannot hold."""
     name = getattr(value, "__name__", getattr(value, "name", type(value).__name__))
     return {UNWRITTEN: f"the function {name!r}" if callable(value) else f"an object {name!r}"}
 
@@ -152,10 +152,10 @@ def _object(value: object) -> Any:
     if name is None:
         return unwritten(value)
     defaults = constructor(kind)
-    found = {name: getattr(value, name, NEEDED) for name in defaults}
-    if any(x is NEEDED and defaults[name] is NEEDED for name, x in found.items()):
+    values = {name: getattr(value, name, NEEDED) for name in defaults}
+    if any(x is NEEDED and defaults[name] is NEEDED for name, x in values.items()):
         return unwritten(value)
-    arguments = {name: described(x) for name, x in found.items() if x is not NEEDED}
+    arguments = {name: described(x) for name, x in values.items() if x is not NEEDED}
     return {"type": name, **arguments}
 
 

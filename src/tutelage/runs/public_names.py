@@ -49,9 +49,9 @@ def public_function(name: str, argument: str) -> Any:
     package, _, last = name.rpartition(".")
     if package in COMPUTING:
         module = _module(package)
-        found = getattr(module, last) if last in module.__all__ else None
-        if inspect.isfunction(found):
-            return found
+        function = getattr(module, last) if last in module.__all__ else None
+        if inspect.isfunction(function):
+            return function
     allowed = "it has to be a public function of the package that computes a result"
     raise InputError(argument, short_repr(name), allowed, "online.evolve")
 
@@ -73,8 +73,8 @@ def name_of(kind: type) -> str | None:
     ('model.Committee', 'activations.Erf', None)
     """
     for name, module in VALUE_TYPES.items():
-        known = name.rpartition(".")[2] == kind.__name__
-        if known and kind.__module__.startswith(f"tutelage.{module}"):
+        is_named = name.rpartition(".")[2] == kind.__name__
+        if is_named and kind.__module__.startswith(f"tutelage.{module}"):
             return name
     return None
 

@@ -163,17 +163,19 @@ class StoredFunction:
         return program, program.call(arrays)
 
     def _jitted(self, leaves: list[Any], structure: Any) -> tuple[Any, list[Any]]:
-        """Return the function of a list of arrays, and a list for the structure of its results."""
+        """Return the function of a list of arrays, and a list that receives the structure of its
+        results.
+        """
         slots = list(map(_slot, leaves))
         structures: list[Any] = []
 
         def flat(arrays: list[Any]) -> list[Any]:
             shapes = [shape for kind, shape in slots if kind is NUMBERS]
             data = {ARRAY: iter(arrays), NUMBERS: _unpacked(arrays[-1], shapes)}
-            found = [x if kind is CONSTANT else next(data[kind]) for kind, x in slots]
-            args, keywords = structure.unflatten(found)
-            results, found = jax.tree.flatten(self.function(*args, **keywords))
-            structures.append(found)
+            values = [x if kind is CONSTANT else next(data[kind]) for kind, x in slots]
+            args, keywords = structure.unflatten(values)
+            results, values = jax.tree.flatten(self.function(*args, **keywords))
+            structures.append(values)
             return results
 
         flat.__name__ = self.function.__name__
@@ -256,11 +258,11 @@ def _is_ours(value: object) -> bool:
 
 
 def _is_named(value: object, through: object = None) -> bool:
-    """Whether an object can be found by its qualified name; a closure cannot."""
-    found: Any = sys.modules.get(value.__module__)
+    """Return whether an object can be found by its qualified name; a closure cannot."""
+    value_of_name: Any = sys.modules.get(value.__module__)
     for part in getattr(value, "__qualname__", "").split("."):
-        found = getattr(found, part, None)
-    return found is value or (through is not None and found is through)
+        value_of_name = getattr(value_of_name, part, None)
+    return value_of_name is value or (through is not None and value_of_name is through)
 
 
 def _type_name(kind: Any) -> str:

@@ -1,4 +1,4 @@
-"""Which unit takes which teacher is random: relabel units, so that runs can be averaged.
+"""Relabel units, so that runs with different pairings of students and teachers can be averaged.
 
 The law of learning does not change when students are exchanged with their second-layer weights, nor
 when teachers with the same overlaps and weights are; a run and its relabelled copy are the same
@@ -126,8 +126,8 @@ def _states(dataset: xr.Dataset, names: Container[Hashable]) -> dict[str, np.nda
 
 def _reference(runs: xr.Dataset, reference: xr.Dataset | None) -> _Ends:
     if reference is None:
-        there = runs["generalization_error"].isel(time=-1).notnull().values
-        reference = runs.isel(run=int(np.argmax(there)))
+        is_finite = runs["generalization_error"].isel(time=-1).notnull().values
+        reference = runs.isel(run=int(np.argmax(is_finite)))
     units = ("student", "teacher", "output")
     sizes = {name: runs.sizes[name] for name in units if name in runs.sizes}
     one = isinstance(reference, xr.Dataset) and "run" not in reference.dims
@@ -179,5 +179,5 @@ def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _that_leave(v: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """Return the orders of units that keep v_ci."""
+    """Return the orders of units that leave v_ci unchanged."""
     return orders[np.all(v[:, orders] == v[:, None], axis=(0, 2))]

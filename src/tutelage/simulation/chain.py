@@ -70,7 +70,8 @@ def chain(
     checkpoint: FileName | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """On-line gradient descent of students with N Gaussian inputs, by their overlaps alone.
+    """Train students with N Gaussian inputs by on-line gradient descent, through their overlaps
+    alone.
 
     The same law as `tutelage.simulation.network`, with f the fields x, y of an example,
 
@@ -364,13 +365,13 @@ def _learn_block(
         return jax.lax.fori_loop(begin, end, learn, state)
 
     def learn_or_not(i: Int[Array, ""], state: PyTree) -> Any:
-        here = (begin <= i) & (i < end)
-        return jax.tree.map(lambda new, old: jnp.where(here, new, old), learn(i, state), state)
+        is_inside = (begin <= i) & (i < end)
+        return jax.tree.map(lambda new, old: jnp.where(is_inside, new, old), learn(i, state), state)
 
     return jax.lax.fori_loop(0, EXAMPLES_PER_BLOCK, learn_or_not, state, unroll=EXAMPLES_PER_KERNEL)
 
 
 def _padded(tree: PyTree, runs: int) -> Any:
-    """Pad the last axis, of runs, with copies of the last run, to a multiple of `RUN_PADDING`."""
+    """Pad the last axis, of runs, with copies of the last run to a multiple of `RUN_PADDING`."""
     index = jnp.minimum(jnp.arange(runs + -runs % RUN_PADDING), runs - 1)
     return jax.tree.map(lambda x: x[..., index] if x.shape[-1] == runs else x, tree)

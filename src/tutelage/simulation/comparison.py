@@ -32,7 +32,7 @@ ENTRIES_PER_BLOCK = 2**22  # entries of the arrays of the reflections
 
 @dataclass(frozen=True, repr=False)
 class Deviation(Finding):
-    """The largest deviation of a mean over runs from the theory, and where it is.
+    """The largest deviation of a mean over runs from the theory, and its place.
 
     standard_errors: how large it is, beyond ``bias``.
     p_value: how often the mean of correct theory deviates as much, or more.
@@ -222,7 +222,9 @@ class _Test:
 
     @cached_property
     def law(self) -> np.ndarray:
-        """Law of the largest deviation, in standard errors; the first entry is that of the runs."""
+        """Distribution of the largest deviation, in standard errors; the first entry is that of the
+        runs.
+        """
         d = self.x - self.expected
         noticed = np.sqrt(np.mean(d**2, axis=0)) > self.inexact
         return _largest_of_reflections(d[:, noticed], self.seed)
@@ -244,7 +246,7 @@ class _Test:
 
 
 def _check(theory: xr.Dataset, runs: xr.Dataset, level: float, bias: float) -> None:
-    """Check the arguments: n runs have 2ⁿ⁻¹ sets of signs, which limits the level."""
+    """Check the arguments: n runs have 2ⁿ⁻¹ sign patterns, which limits the level."""
     check_runs("runs", runs, at_least=2)
     check_theory("theory", theory, runs)
     finite_number("level", level, above=0.0, hint="0.01")
@@ -262,17 +264,17 @@ def _times(theory: xr.Dataset, runs: xr.Dataset) -> tuple[np.ndarray, str]:
 
     With them, in words, what of the runs is left out for that.
     """
-    there = runs["generalization_error"].notnull().all("run").values
+    is_finite = runs["generalization_error"].notnull().all("run").values
     ends = "a run diverges after that"
     if theory.attrs.get("outcome") not in (
         "converged",
         "plateau",
     ):  # runs that end there keep their last state
         last = float(theory["time"].values[-1])
-        known = runs["time"].values <= last * (1 + 1e-9)
-        ends = "the theory ends there" if np.any(there & ~known) else ends
-        there &= known
-    common = np.flatnonzero(there)
+        is_known = runs["time"].values <= last * (1 + 1e-9)
+        ends = "the theory ends there" if np.any(is_finite & ~is_known) else ends
+        is_finite &= is_known
+    common = np.flatnonzero(is_finite)
     if not len(common) or runs["time"].values[common[-1]] <= 0:
         raise ComputationError(
             "runs",
@@ -308,7 +310,9 @@ def _studentized(
 
 
 def _largest_of_reflections(d: Float[np.ndarray, "runs c"], seed: int) -> np.ndarray:
-    """Return max_c |t_c| of the deviations with signs; the first entry has no sign changed."""
+    """Return max_c |t_c| of the deviations with random signs; the first entry has all signs
+    unchanged.
+    """
     n, squares = len(d), np.sum(d**2, axis=0)
     largest = []
     for signs in _signs(n, 1 + ENTRIES_PER_BLOCK // (n + d.shape[1]), seed):
@@ -321,7 +325,9 @@ def _largest_of_reflections(d: Float[np.ndarray, "runs c"], seed: int) -> np.nda
 
 
 def _signs(n: int, at_once: int, seed: int) -> Iterator[Float[np.ndarray, "some runs"]]:
-    """Yield all signs of n runs up to an overall one, or random signs if there are too many."""
+    """Yield all sign patterns of n runs up to an overall sign, or random ones if there are too
+    many.
+    """
     count = min(REFLECTIONS, 2 ** (n - 1))
     draw = np.random.default_rng(seed)
     for first in range(0, count, at_once):

@@ -1,4 +1,4 @@
-"""Counter-based random numbers: those of run r at example s depend on (key of r, s) only.
+"""Counter-based random numbers: the numbers of run r at example s depend only on (key of r, s).
 
 A counter-based generator turns (key, example, slot) into 64 random bits, whatever was drawn
 before: batches, restarts and blocks of examples change nothing.  Slots number the draws within

@@ -1,4 +1,4 @@
-"""An ensemble of runs: its sizes, its random keys and when it is recorded, checked at the door."""
+"""An ensemble of runs: sizes, random keys and recorded times, validated."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +78,7 @@ class Ensemble:
         readout_rate: RateLike = 0.0,
         weight_decay: TimeFunction | None = None,
     ) -> timing.Rate | timing.Scheduled:
-        """η > 0 or η(α), η_v >= 0 or η_v(α), None or γ(α), checked at all times of the runs."""
+        """Check η > 0 or η(α), η_v >= 0 or η_v(α), None or γ(α) at all times of the runs."""
         until = self.examples / self.dimension
         rate = timing.learning_rate(learning_rate, self.times, until, limit=False, runs=False)
         rate = timing.with_readout_rate(
@@ -88,7 +88,7 @@ class Ensemble:
 
 
 def check_dimension(scenario: Scenario, dimension: int) -> int:
-    """Check that N inputs have room for the K + M weight vectors of a scenario."""
+    """Check that N inputs suffice for the K + M weight vectors of a scenario."""
     check_scenario(scenario, time_dependent_T=True)
     N, n = positive_integer("dimension", dimension, "dimension=1000"), scenario.K + scenario.M
     if n > N:
@@ -99,7 +99,7 @@ def check_dimension(scenario: Scenario, dimension: int) -> int:
 
 
 def _check_walk(scenario: Scenario, N: int) -> None:
-    """Check that drifting teachers have directions to go to, and turn by a right angle at most."""
+    """Check that drifting teachers have free directions, and rotate by at most a right angle."""
     least = scenario.K + 2 * scenario.M + 1
     if least > N:
         allowed = f"{scenario.M} teachers that drift need at least {least} dimensions"

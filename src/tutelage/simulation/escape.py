@@ -1,4 +1,4 @@
-"""When does a run leave its plateau?
+"""Escape of runs from their plateau.
 
 Beside the unspecialized saddle a preference for one teacher grows as e^{λα}, from whatever the
 start and the first examples have given it.  Without a preference in the start it is a fluctuation
@@ -101,18 +101,18 @@ def _last_passage(
 def _height(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -> float:
     """Return the error within a tenth of which the runs spend most of their time."""
     positive = error[np.isfinite(error) & (error > 0)]
-    there = positive[positive > 2 * _floor(time, error)]
-    if not len(there):  # the first run to leave did so at the very end
-        there = positive[positive > 2 * np.min(positive, initial=np.inf)]
-    if not len(there):
+    high = positive[positive > 2 * _floor(time, error)]
+    if not len(high):  # the first run to leave did so at the very end
+        high = positive[positive > 2 * np.min(positive, initial=np.inf)]
+    if not len(high):
         raise InputError(
             "height", "None", "the errors of these runs have no plateau", "height=0.08"
         )
-    candidates = np.quantile(there, np.linspace(0.0, 1.0, 401))
+    candidates = np.quantile(high, np.linspace(0.0, 1.0, 401))
     duration = np.gradient(time)
     spent = [np.sum(duration * (np.abs(error - h) <= BESIDE * h)) for h in candidates]
     best = candidates[int(np.argmax(spent))]
-    return float(np.median(there[np.abs(there - best) <= BESIDE * best]))
+    return float(np.median(high[np.abs(high - best) <= BESIDE * best]))
 
 
 def _floor(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -> float:

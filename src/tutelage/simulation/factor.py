@@ -1,4 +1,4 @@
-"""The factor of the overlaps, and what one example does to it.
+"""The factor of the overlaps, and its change by one example.
 
 With orthonormal directions e_m in the space of the teachers and f_j outside it,
 
@@ -88,7 +88,9 @@ class Example(NamedTuple):
 
 
 class BatchInputs(NamedTuple):
-    """Inputs of b examples, and the lower triangle of what remains of min(b, K) isotropic ones."""
+    """Inputs of b examples, and the lower triangle that represents min(b, K) further isotropic
+    ones.
+    """
 
     z: list[Float[Array, "b runs"]]
     rest: Float[Array, "m m runs"]
@@ -188,7 +190,7 @@ def lower_triangle(rows: list[list[Array]]) -> list[list[Array]]:
 
 
 def _dot(a: list[Array], b: list[Array]) -> Array:
-    """Return Σ_j a_j b_j over the entries of the shorter row: the rest is zero."""
+    """Return Σ_j a_j b_j over the entries of the shorter row."""
     first, *others = [x * y for x, y in zip(a, b, strict=False)]
     return sum(others, start=first)
 
@@ -230,7 +232,7 @@ class Columns(eqx.Module):
         return self
 
     def from_columns(self, other: "Columns") -> "Columns":
-        """Return the argument, which has this type already."""
+        """Return the argument, which already has this type."""
         return other
 
     def learned_batch(self, d: Scalar, a: list[Array], ξ: BatchInputs) -> "Columns":
@@ -243,7 +245,7 @@ class Columns(eqx.Module):
         return Columns(self.P, d * self.U + moved[:M], L)
 
     def after_drift(self, c: Scalar, s: Scalar, frame: Float[Array, "units M runs"]) -> "Columns":
-        """The factor after e_m has become c e_m + s u_m.
+        """Return the factor after e_m has become c e_m + s u_m.
 
         frame: M normal vectors, in the directions f_1, …, f_K and M more.
         """
@@ -315,7 +317,7 @@ def add_outer(
     z: Float[Array, "K runs"],
     χ: Float[Array, " runs"],
 ) -> Float[Array, "K K runs"]:
-    """Columns of a lower triangle with the Gram matrix of [L + a zᵀ, aχ], in O(K²).
+    """Return the columns of a lower triangle with the Gram matrix of [L + a zᵀ, aχ], in O(K²).
 
     Rotations that turn (z, χ) into a vector along the first direction make [L, 0] a Hessenberg
     matrix; a is added to its first column; K more rotations make it a triangle again (Golub and

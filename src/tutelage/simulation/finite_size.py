@@ -34,7 +34,8 @@ class _Deviations(NamedTuple):
 def finite_size(
     theory: xr.Dataset, ensembles: xr.Dataset | Sequence[xr.Dataset], *, seed: int = 0
 ) -> xr.Dataset:
-    """Deviation from the theory against N, with the exponents of its mean and of its spread.
+    """Compute the deviation from the theory against N, with the exponents of its mean and of its
+    spread.
 
     Of the deviations d_rc of run r in component c (R_in, Q_ik or ε_g at one time), the means
     over runs are fitted by A_c N^-p with one p for all c, least squares in units of their standard
@@ -112,11 +113,11 @@ def _estimate(
 ) -> tuple[float, float]:
     """Return the exponent, and its standard error by bootstrap over runs."""
     draw = np.random.default_rng(check_seed(seed))
-    again = [
+    resampled = [
         exponent([_Deviations(e.N, e.d[draw.integers(len(e.d), size=len(e.d))]) for e in data])
         for _ in range(RESAMPLES)
     ]
-    return exponent(data), float(np.std(again, ddof=1))
+    return exponent(data), float(np.std(resampled, ddof=1))
 
 
 def _deviations(
@@ -132,7 +133,7 @@ def _deviations(
         check_runs(f"ensembles[{number}]", runs, at_least=10)
         check_theory("theory", theory, runs)
     names = observed(theory, *ensembles)
-    found = []
+    of_ensembles = []
     for number, runs in enumerate(ensembles):
         hint = "tl.simulation.chain, or assign_attrs(dimension=1000)"
         N = runs.attrs.get("dimension")
@@ -144,21 +145,24 @@ def _deviations(
             expected[beyond] = np.nan
         d = (x - expected).reshape(len(x), -1)
         scatters = np.std(d, axis=0) > inexact.ravel()
-        found.append((_Deviations(N, d), scatters))
-    shapes = {e.d.shape[1] for e, _ in found}
-    if len(shapes) > 1 or len({e.N for e, _ in found}) < 2:
+        of_ensembles.append((_Deviations(N, d), scatters))
+    shapes = {e.d.shape[1] for e, _ in of_ensembles}
+    if len(shapes) > 1 or len({e.N for e, _ in of_ensembles}) < 2:
         raise InputError(
             "ensembles",
-            f"N = {[e.N for e, _ in found]} with {sorted(shapes)} recorded numbers",
+            f"N = {[e.N for e, _ in of_ensembles]} with {sorted(shapes)} recorded numbers",
             "they have to be of different N with the same times",
             "times=np.linspace(0, 10, 41)",
         )
-    kept = np.all([s for _, s in found], axis=0)
-    if not np.any(kept):
+    scatter_in_all = np.all([s for _, s in of_ensembles], axis=0)
+    if not np.any(scatter_in_all):
         raise InputError(
             "ensembles", "runs that are all equal", "the runs of each ensemble have to differ"
         )
-    return sorted((_Deviations(e.N, e.d[:, kept]) for e, _ in found), key=lambda e: e.N)
+    return sorted(
+        (_Deviations(e.N, e.d[:, scatter_in_all]) for e, _ in of_ensembles),
+        key=lambda e: e.N,
+    )
 
 
 def _split_sweep(study: xr.Dataset) -> list[xr.Dataset]:
@@ -171,11 +175,11 @@ def _split_sweep(study: xr.Dataset) -> list[xr.Dataset]:
         hint = 'tl.sweeps.run(tl.simulation.chain, {"dimension": [100, 1000]}, ...)'
         raise InputError("ensembles", received, "it has to be a sweep over dimension", hint)
     fixed = json.loads(study.attrs.get("fixed", "{}"))
-    known = {name: json.dumps(x) for name, x in fixed.items()}
+    recorded = {name: json.dumps(x) for name, x in fixed.items()}
     return [
         study.sel(dimension=N, drop=True)
         .dropna("time", how="all", subset=["generalization_error"])
-        .assign_attrs({**known, "dimension": int(N)})
+        .assign_attrs({**recorded, "dimension": int(N)})
         for N in study["dimension"].values
     ]
 

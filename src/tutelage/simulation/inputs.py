@@ -49,7 +49,7 @@ class Uniform(Inputs):
 
 
 class Rows(Inputs):
-    """ξ is a row of an array, each with the same probability and independent of those before."""
+    """ξ is a row of an array; all rows have the same probability, and draws are independent."""
 
     array: Float[Array, "rows N"]
 
@@ -61,7 +61,7 @@ NAMED: dict[str, Inputs] = {"gaussian": Gaussian(), "sign": Sign(), "uniform": U
 
 
 def as_inputs(inputs: CheckedInside[str | ArrayLike], N: int) -> Inputs:
-    """A name, or an array of shape (rows, N), as `Inputs`.
+    """Convert a name, or an array of shape (rows, N), to `Inputs`.
 
     >>> as_inputs("sign", 100)
     Sign()

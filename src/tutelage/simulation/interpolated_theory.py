@@ -29,23 +29,23 @@ def theory_at(
     every second knot is 16 times as large, and their difference tells.  After its end a theory
     that has converged stays where it is.
     """
-    known = theory["time"].values
+    theory_times = theory["time"].values
     values = components(theory, names)[1]
-    at = np.minimum(times, known[-1])
+    at = np.minimum(times, theory_times[-1])
     integration = TYPICAL_STEPS * float(theory.attrs.get("tolerance", np.finfo(float).eps))
-    nearest = np.abs(known - at[:, None]).argmin(axis=1)
-    if np.all(np.abs(known[nearest] - at) <= 1e-12 * (1 + at)):
+    nearest = np.abs(theory_times - at[:, None]).argmin(axis=1)
+    if np.all(np.abs(theory_times[nearest] - at) <= 1e-12 * (1 + at)):
         return values[nearest], np.full((len(at), values.shape[1]), integration)
-    if len(known) < 8:
+    if len(theory_times) < 8:
         raise InputError(
             "theory",
-            f"{len(known)} times, not those of the runs",
+            f"{len(theory_times)} times, not those of the runs",
             "it has to have the times of the runs, or enough for a spline",
             "tl.online.evolve(..., times=runs.time)",
         )
-    fine = CubicSpline(known, values)(at)
-    coarse_knots = np.union1d(np.arange(0, len(known), 2), [len(known) - 1])
-    coarse = CubicSpline(known[coarse_knots], values[coarse_knots])(at)
+    fine = CubicSpline(theory_times, values)(at)
+    coarse_knots = np.union1d(np.arange(0, len(theory_times), 2), [len(theory_times) - 1])
+    coarse = CubicSpline(theory_times[coarse_knots], values[coarse_knots])(at)
     return fine, np.abs(fine - coarse) / 15 + integration
 
 

@@ -1,4 +1,4 @@
-"""The learning rule: what an example does to the students, and what examples do on average."""
+"""The learning rule: the change of students by one example, and its average."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ Readout = Float[Array, "outputs K ..."] | list[list[Array]]
 
 
 class GradientDescent(eqx.Module):
-    """One new example after the other, down the gradient of its error (straat2019, eq. (3)).
+    """Gradient descent on one new example after another (straat2019, eq. (3)).
 
     J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) Σ_c v_ci e_c,   e_c = τ_c + ς ζ_c - σ_c
 
@@ -69,7 +69,7 @@ class GradientDescent(eqx.Module):
 
     @property
     def noises(self) -> int:
-        """The number of random numbers for the labels of an example."""
+        """Number of random numbers for the labels of an example."""
         return self.scenario.outputs if self.noisy else 0
 
     def decay(self, N: Scalar, scheduled: Scalar | None = None) -> Any:
@@ -82,12 +82,12 @@ class GradientDescent(eqx.Module):
         return 1 - step, jnp.sqrt(step * (2 - step))
 
     def rates(self, s: Int[Array, ""], N: Scalar) -> tuple[Any, Any, Any]:
-        """η(α), η_v(α) and γ(α) at example s; None if v or the scenario's γ stays as it is."""
+        """Return η(α), η_v(α) and γ(α) at example s; None if v or the scenario's γ is constant."""
         now = self.learning_rate.at(jnp.asarray(s, float) / N)
         return now.first, now.readout, now.decay
 
     def start(self, runs: Int[Array, " runs"]) -> Float[Array, "runs outputs K"] | None:
-        """Return v at the start of these runs; None if it is no part of the state."""
+        """Return v at the start of these runs; None if it is not part of the state."""
         if self.readouts is not None:
             return self.readouts[runs]
         if self.learning_rate.readout is None:
@@ -96,7 +96,7 @@ class GradientDescent(eqx.Module):
         return jnp.broadcast_to(v, (len(runs), *v.shape))
 
     def readout(self, v: Readout | None) -> Any:
-        """Return the v that learns, or that of the scenario; None for a committee."""
+        """Return v of the state, or that of the scenario; None for a committee."""
         return self.scenario.student.readout if v is None else v
 
     def signal(
@@ -106,7 +106,7 @@ class GradientDescent(eqx.Module):
         noise: Scalar | Float[Array, "... outputs"] = 0.0,
         v: Float[Array, "outputs K"] | None = None,
     ) -> Float[Array, "... K"]:
-        """δ_i, units last; v of a second layer that learns, shape (outputs, K)."""
+        """Return δ_i, units last; v of a trained second layer has shape (outputs, K)."""
         slope = self.scenario.student.activation.derivative(x)
         error = self.output_error(x, y, v) + self.scenario.label_noise * noise
         if self.readout(v) is not None:
@@ -140,7 +140,7 @@ class GradientDescent(eqx.Module):
     def readout_learned(
         self, step: Scalar, v: Float[Array, "..."], signal: Float[Array, "..."], N: Scalar
     ) -> Any:
-        """v after a step: (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i)."""
+        """Return v after a step: (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i)."""
         return v - self.scenario.readout_decay / N * v + step * signal
 
     def coefficients(
@@ -209,7 +209,7 @@ def mean_change(
     key: Key[Array, ""],
     v: Float[Array, "outputs K"] | None = None,
 ) -> tuple[Float[Array, "K n"], Float[Array, "n n"]]:
-    """⟨δ_i f⟩ over many fields f ~ N(0, C), and the inverse of C on its range.
+    """Return ⟨δ_i f⟩ for fields f ~ N(0, C), and the inverse of C on its range.
 
     A network of N inputs that starts with overlaps R_in = 10⁻³ loses them at once: an example
     changes R_in by (η/N) δ_i y_n, which for N = 1000 is as large, and has random signs.  citton2025

@@ -61,7 +61,7 @@ def network(
     checkpoint: FileName | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """On-line gradient descent of students with N inputs, all weights of them.
+    """Train students with N inputs by on-line gradient descent, with all their weights.
 
     J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) Σ_c v_ci (τ_c + ς ζ_c - σ_c)
 
@@ -161,7 +161,7 @@ class Network(eqx.Module):
     optimizer: Optimizer = PLAIN
 
     def batch_size(self, runs: int) -> int:
-        """Return the number of runs for which there is memory."""
+        """Return the number of runs that fit in memory."""
         largest = max(1, MAX_BATCH_BYTES // _bytes(self.rule.scenario, self.dimension, self.batch))
         return min(largest, RUNS_ON_GPU) if _on_gpu() else equal_batches(runs, largest)
 

@@ -67,9 +67,9 @@ class Observations:
 
     def add(self, runs: slice, time: int, observed: dict[str, Float[Array, "runs ..."]]) -> None:
         """Store the observables of some runs at the recorded time of this index."""
-        kept = len(self.ended[runs])  # a padded batch has more runs than requested
+        count = len(self.ended[runs])  # a padded batch has more runs than requested
         for name, x in observed.items():
-            self.values[name][runs, time] = np.asarray(x)[:kept]
+            self.values[name][runs, time] = np.asarray(x)[:count]
 
     def end(self, runs: slice, ended: Int[Array, " runs"]) -> None:
         """Store when these runs have ended."""
@@ -90,19 +90,19 @@ def dataset(scenario: Scenario, ensemble: Ensemble, observations: Observations) 
     if not measured:
         T = np.broadcast_to(_teachers(scenario, ensemble), (*missing.shape, *scenario.T.shape))
         values["generalization_error"] = errors(scenario, values, T, ~missing)
-    found = xr.Dataset(
+    result = xr.Dataset(
         {name: (("run", "time", *OBSERVABLES[name].dimensions), x) for name, x in values.items()},
         {"time": ("time", ensemble.times, {"long_name": "examples per input", "symbol": "α"})},
     )
-    found["generalization_error"].attrs["inputs"] = ON_ROWS if measured else GAUSSIAN
+    result["generalization_error"].attrs["inputs"] = ON_ROWS if measured else GAUSSIAN
     if decorrelates(scenario.drift, scenario.T):
         over_time = (("time", "teacher", "teacher_2"), _teachers(scenario, ensemble))
-        found = found.assign_coords(
+        result = result.assign_coords(
             teacher_2=np.arange(1, scenario.M + 1), teacher_overlaps=over_time
         )
     units = [d for name in values for d in OBSERVABLES[name].dimensions]
     ended = np.where(diverged, observations.ended, ensemble.examples) / ensemble.dimension
-    return found.assign_coords({d: np.arange(1, found.sizes[d] + 1) for d in units}).assign(
+    return result.assign_coords({d: np.arange(1, result.sizes[d] + 1) for d in units}).assign(
         outcome=("run", np.where(diverged, "diverged", "reached")), ended_at=("run", ended)
     )
 
@@ -118,12 +118,12 @@ def errors(
 ) -> np.ndarray:
     """Return ε_g of every state that is present, from its blocks and its T."""
     states = {b.name: observed[b.name][present] for b in BLOCKS if b.name in observed}
-    there, values = (states, T[present]), np.empty(np.sum(present))
+    inputs, values = (states, T[present]), np.empty(np.sum(present))
     size = _at_once(scenario)
     for begin in range(0, len(values), size):
         end = min(begin + size, len(values))
         index = np.minimum(np.arange(begin, begin + size), end - 1)
-        blocks, teachers = jax.tree.map(lambda x, index=index: x[index], there)
+        blocks, teachers = jax.tree.map(lambda x, index=index: x[index], inputs)
         values[begin:end] = _error(scenario, blocks, teachers)[: end - begin]
     errors = np.full(present.shape, np.nan)
     errors[present] = values

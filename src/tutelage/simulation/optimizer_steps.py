@@ -1,4 +1,4 @@
-"""The step that an optimizer makes from a gradient, in all weights of a network.
+"""The step of an optimizer, from a gradient, in all weights of a network.
 
 The independent route to `tutelage.online.iterate`: velocities by Optax, and the orthogonalization
 of `tutelage.model.optimizers.Muon` by singular values of the K × N matrix of velocities.
@@ -32,7 +32,7 @@ def initial_memory(optimizer: Optimizer, J: Float[Array, "K N"]) -> Memory:
 def direction(
     optimizer: Optimizer, gradient: Float[Array, "K N"], memory: Memory
 ) -> tuple[Float[Array, "K N"], Memory]:
-    """H V, by which the optimizer moves the weights, and its memory after the step."""
+    """Return H V, by which the optimizer moves the weights, and its memory after the step."""
     velocity, state = gradient, memory.velocity
     if state is not None:
         velocity, state = _trace(optimizer).update(gradient, state)
@@ -55,7 +55,7 @@ def _normalized(
 
 
 def _trace(optimizer: Optimizer) -> Any:
-    """V ← μ V + G by Optax."""
+    """Update V ← μ V + G by Optax."""
     import optax
 
     return optax.trace(decay=optimizer.momentum)

@@ -95,14 +95,14 @@ def simulate(
         Checkpoint(checkpoint, identity) as file,
         Progress(progress, ensemble.runs * ensemble.examples) as bar,
     ):
-        kept = file.load() or {}
-        learned = int(kept.get("learned", 0)) * len(kept.get("batch_ended", ()))
-        bar.start_from(int(kept.get("finished", 0)) * ensemble.examples + learned)
-        observations = _observations(system, ensemble, kept)
-        size = len(kept.get("batch_ended", ())) or system.batch_size(ensemble.runs)
-        for first in range(int(kept.get("finished", 0)), ensemble.runs, size):
+        stored = file.load() or {}
+        learned = int(stored.get("learned", 0)) * len(stored.get("batch_ended", ()))
+        bar.start_from(int(stored.get("finished", 0)) * ensemble.examples + learned)
+        observations = _observations(system, ensemble, stored)
+        size = len(stored.get("batch_ended", ())) or system.batch_size(ensemble.runs)
+        for first in range(int(stored.get("finished", 0)), ensemble.runs, size):
             runs, keys = slice(first, first + size), run_keys(ensemble.seed, first, size)
-            begin, kept = _begun(system, keys, first, kept), {}
+            begin, stored = _begun(system, keys, first, stored), {}
             for now in _states(system, ensemble, keys, begin):
                 file.keep(functools.partial(_content, observations, first, now))
                 _note(system, ensemble, observations, runs, now)
@@ -138,7 +138,7 @@ def _content(
 def _begun(
     system: System, keys: Key[Array, " runs"], first: int, kept: dict[str, np.ndarray]
 ) -> BatchState:
-    """Return a batch at its start, or as a checkpoint has stored it."""
+    """Return a batch at its start, or as it was stored in a checkpoint."""
     state = _initial(system, keys, jnp.arange(first, first + len(keys)))
     if "learned" not in kept:
         return BatchState(0, state, jnp.full(len(keys), -1))
@@ -162,7 +162,7 @@ def _states(
 def _note(
     system: System, ensemble: Ensemble, observations: Observations, runs: slice, now: BatchState
 ) -> None:
-    """Store the observables, if this is a recorded time."""
+    """Store the observables if this is a recorded time."""
     place = int(np.searchsorted(ensemble.recorded, now.learned))
     if place < len(ensemble.recorded) and ensemble.recorded[place] == now.learned:
         observations.add(runs, place, _observe(system, now.state))
@@ -241,7 +241,7 @@ def _too_large(observed: dict[str, Float[Array, "runs ..."]]) -> Any:
 
 
 def _identity(system: System, ensemble: Ensemble) -> dict[str, Any]:
-    """Return what identifies the simulation of a checkpoint: fields, and values of functions."""
+    """Return what identifies a simulation in its checkpoint: fields, and values of functions."""
     fields = {
         field.name: described(getattr(owner, field.name))
         for owner in (system.rule, system, ensemble)

@@ -1,4 +1,4 @@
-"""Starts: weights that have given overlaps, given weights, and overlaps of random ones."""
+"""Initial weights: from given overlaps, from given weights, or random."""
 
 import abc
 from typing import Any
@@ -74,13 +74,15 @@ def _norms(student_norm: ArrayLike, K: int) -> Float[np.ndarray, " K"]:
 
 
 def _root(C: Float[np.ndarray, "... n n"]) -> Float[np.ndarray, "... n n"]:
-    """Return F with F Fᵀ = C, also for singular C; eigenvalues of -1e-16 are rounding errors."""
+    """Return F with F Fᵀ = C, also for singular C; eigenvalues of about -1e-16 count as rounding
+    errors.
+    """
     values, vectors = np.linalg.eigh(C)
     return vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
 
 
 class InitialWeights(eqx.Module):
-    """Initial weights of runs."""
+    """Initial weights of runs; abstract."""
 
     @abc.abstractmethod
     def weights(self, key: Key[Array, ""], run: Int[Array, ""], N: int) -> Float[Array, "n N"]:
@@ -103,18 +105,20 @@ class Frame(InitialWeights):
 
 
 def orthonormal(vectors: Float[Array, "n N"]) -> Float[Array, "n N"]:
-    """Gram and Schmidt's procedure, twice: once leaves errors that grow with the condition."""
-    done: list[Any] = []
+    """Orthonormalize by Gram and Schmidt, twice: one pass leaves errors that grow with the
+    condition.
+    """
+    previous: list[Any] = []
     for v in vectors:
-        for u in done + done:
+        for u in previous + previous:
             v = v - products(v[None], u[None])[0] * u
         # A vector in the span of the others becomes zero, and does not change the rest.
-        done.append(v / jnp.maximum(jnp.sqrt(products(v[None], v[None])[0]), TINY))
-    return jnp.stack(done)
+        previous.append(v / jnp.maximum(jnp.sqrt(products(v[None], v[None])[0]), TINY))
+    return jnp.stack(previous)
 
 
 def products(V: Float[Array, "n N"], W: Float[Array, "m N"]) -> Float[Array, "n m"]:
-    """V_a·W_b.
+    """Return V_a·W_b.
 
     On a CPU runs are done one by one, and a library multiplies matrices fastest; in a batch on
     a GPU its order of summation is not known, and sums are written out.

@@ -88,7 +88,8 @@ def diverged(runs: xr.Dataset) -> int:
 def components(
     dataset: xr.Dataset, names: Sequence[str] | None = None
 ) -> tuple[list[str], Float[np.ndarray, "... time c"]]:
-    """Symbols and values of every number observed, such as R_12; runs first if there are some.
+    """Symbols and values of every observed number, such as R_12; runs come first if there are
+    several.
 
     names: of the observables, by default all; of a symmetric one only i <= k are taken.
     """

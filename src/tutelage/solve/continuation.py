@@ -183,13 +183,13 @@ def _at(system: System, u: np.ndarray, before: np.ndarray) -> Place:
 def _between(system: System, tests: Mapping[str, Test], left: Place, right: Place) -> list[Special]:
     """Locate special points between two points.  Where two test functions vanish together the first
     counts: the outer curve of a pitchfork turns where it crosses the other, at a branch point."""
-    found = list[Special]()
+    specials = list[Special]()
     for kind, test in tests.items():
         if test(left) * test(right) < 0:
             new = _locate(system, kind, test, left, right)
-            if all(np.max(np.abs(new.point - other.point)) > 1e-6 for other in found):
-                found.append(new)
-    return found
+            if all(np.max(np.abs(new.point - other.point)) > 1e-6 for other in specials):
+                specials.append(new)
+    return specials
 
 
 def _locate(system: System, kind: str, test: Test, left: Place, right: Place) -> Special:
@@ -202,10 +202,10 @@ def _locate(system: System, kind: str, test: Test, left: Place, right: Place) ->
     s = _false_position(lambda s: _near(system, left, right, s, normal), test, left, right)
     h = min(1e-3 / span, 0.1)
     near = [(k, _near(system, left, right, s + k * h, normal)) for k in (-3, 3, -2, 2, -1, 1)]
-    found = [(k, test(place), place.u) for k, place in near if place is not None]
-    if len(found) < 4:
+    tested = [(k, test(place), place.u) for k, place in near if place is not None]
+    if len(tested) < 4:
         return Special(kind, left.u + s * chord, float(abs(chord[-1])))
-    nodes, values, points = (np.array(x) for x in zip(*found, strict=True))
+    nodes, values, points = (np.array(x) for x in zip(*tested, strict=True))
     best, rough = (_interpolated(nodes[k:], values[k:], points[k:]) for k in (0, 2))
     return Special(kind, best, float(abs(best[-1] - rough[-1])))
 

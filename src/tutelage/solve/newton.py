@@ -76,14 +76,14 @@ def newton(
     (array([ True, False]), '1.414213562373')
     """
     place = _at(function, np.asarray(x, dtype=float))
-    going = np.isfinite(place.size) & (place.size > rounding)
+    active = np.isfinite(place.size) & (place.size > rounding)
     taken = np.zeros(place.size.shape, dtype=int)
     for _ in range(steps):
-        if not np.any(going):
+        if not np.any(active):
             break
-        place, going = _stepped(function, place, going, tolerance, allowed)
-        taken = taken + going
-        going = going & (place.size > rounding)
+        place, active = _stepped(function, place, active, tolerance, allowed)
+        taken = taken + active
+        active = active & (place.size > rounding)
     return Root(place.x, place.size, place.size <= tolerance, taken)
 
 
@@ -102,14 +102,14 @@ def _stepped(
 ) -> tuple[_Place, np.ndarray]:
     """One step for all active systems; also a mask of those that improved."""
     before = place.size
-    place, found = _tried(function, place, _step(place, RANK), going, tolerance, allowed)
+    place, improved = _tried(function, place, _step(place, RANK), going, tolerance, allowed)
     rough = (place.size > tolerance) & (place.size < NEAR)
     stuck = going & rough & (place.size > 0.5 * before)
     if stuck.any():
         across = _step(place, ACROSS)
         place, more = _tried(function, place, across, stuck, tolerance, allowed)
-        found = found | more
-    return place, found
+        improved = improved | more
+    return place, improved
 
 
 def _tried(
@@ -125,9 +125,9 @@ def _tried(
     rough = before > tolerance
     bound = np.where(rough, before, before / 2)
     moves = (np.abs(step) > ROUNDING * (1 + np.abs(place.x))).any(axis=-1)
-    todo, found = going & (rough | moves), np.zeros_like(going)
+    todo, improved = going & (rough | moves), np.zeros_like(going)
     if not todo.any():
-        return place, found
+        return place, improved
     for shrink in SHRINKING:
         x = place.x + shrink * step
         inside = todo if allowed is None else todo & allowed(x)
@@ -136,10 +136,10 @@ def _tried(
         if better.all():
             return new, better
         place = _chosen(better, new, place)
-        found, todo = found | better, todo & rough & ~better
+        improved, todo = improved | better, todo & rough & ~better
         if not todo.any():
             break
-    return place, found
+    return place, improved
 
 
 def _step(place: _Place, rank: float) -> np.ndarray:

@@ -125,12 +125,14 @@ def every_step(
     nothing = jax.tree.map(lambda x: jnp.zeros((most, *x.shape), x.dtype), shapes)
 
     def step(carry: tuple[Any, Array, IntegratorState]) -> tuple[Any, Array, IntegratorState]:
-        seen, count, now = carry
+        recorded, count, now = carry
         new = _advanced(rates, ends, lost, now, times, until, tolerance, longest)
         # The first step, of length zero, gives the slope at the start.
         place = jnp.where((new.t[0] > now.t[0]) | (count == 0), count, most)
-        seen = jax.tree.map(lambda a, x: a.at[place].set(x, mode="drop"), seen, observe(new))
-        return seen, count + (place < most).astype(int), new
+        recorded = jax.tree.map(
+            lambda a, x: a.at[place].set(x, mode="drop"), recorded, observe(new)
+        )
+        return recorded, count + (place < most).astype(int), new
 
     return jax.lax.while_loop(
         lambda carry: (carry[1] < most) & carry[2].running[0],
@@ -247,13 +249,13 @@ def _recorded(
 
     def write(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         records, recorded = carry
-        wanted = due(recorded)
+        is_due = due(recorded)
         time = times[jnp.minimum(recorded, count - 1)]
         fraction = jnp.where(h > 0, jnp.clip((time - now.t) / jnp.where(h > 0, h, 1.0), 0, 1), 0.0)
         powers = fraction[None] ** jnp.arange(1.0, 5.0)[:, None]
         weights = jnp.sum(jnp.asarray(DENSE)[..., None] * powers[None], axis=1)
         y = now.y + h[:, None] * _combined(weights, k)
-        place = jnp.where(wanted, recorded, count)  # beyond the end: not written
-        return records.at[run, place].set(y, mode="drop"), recorded + wanted.astype(int)
+        place = jnp.where(is_due, recorded, count)  # beyond the end: not written
+        return records.at[run, place].set(y, mode="drop"), recorded + is_due.astype(int)
 
     return jax.lax.while_loop(lambda c: jnp.any(due(c[1])), write, (now.records, now.recorded))

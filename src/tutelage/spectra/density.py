@@ -91,17 +91,17 @@ def density(
     keys = jax.random.split(jax.random.key(seed), probes)
     θ, w = (np.asarray(x) for x in _quadratures(loss_of, flat, keys, steps, together))
     check_finite(θ + w)
-    seen = θ[
+    nodes = θ[
         w > np.finfo(float).eps
     ]  # the other nodes do not belong to H: see `lanczos.Tridiagonal`
-    σ = _default_width(seen) if width is None else float(width)
+    σ = _default_width(nodes) if width is None else float(width)
     if points is None:
-        points = np.linspace(seen.min() - 4 * σ, seen.max() + 4 * σ, POINTS)
-    found = _smooth(points, θ, w, σ)
+        points = np.linspace(nodes.min() - 4 * σ, nodes.max() + 4 * σ, POINTS)
+    densities = _smooth(points, θ, w, σ)
     return xr.Dataset(
         {
-            "density": ("eigenvalue", found.mean(axis=0)),
-            "density_error": ("eigenvalue", _standard_error(found)),
+            "density": ("eigenvalue", densities.mean(axis=0)),
+            "density_error": ("eigenvalue", _standard_error(densities)),
             "nodes": (("probe", "step"), θ),
             "weights": (("probe", "step"), w),
             "width": σ,

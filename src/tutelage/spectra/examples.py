@@ -64,12 +64,14 @@ def _classes(labels: ArrayLike) -> np.ndarray:
         raise InputError(
             "labels", f"shape {values.shape}", "it has to be a one-dimensional array", hint
         )
-    known = np.unique(values)
-    if len(known) < 2 or not np.array_equal(known, np.arange(len(known))):
-        shown = ", ".join(f"{value:g}" for value in known[:6]) + (", …" if len(known) > 6 else "")
+    classes = np.unique(values)
+    if len(classes) < 2 or not np.array_equal(classes, np.arange(len(classes))):
+        listed = ", ".join(f"{value:g}" for value in classes[:6]) + (
+            ", …" if len(classes) > 6 else ""
+        )
         raise InputError(
             "labels",
-            f"the values {shown}",
+            f"the values {listed}",
             "classes are 0, 1, …, at least two of them and none left out",
             "np.unique(labels, return_inverse=True)[1]",
         )

@@ -81,7 +81,7 @@ def extreme_eigenvalues(
 def _iterate(
     loss: Flattened, flat: Float[AnyArray, " n"], count: int, tolerance: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Run ARPACK at both ends, with a larger Krylov space if it does not converge."""
+    """Run ARPACK at both ends, again with a larger Krylov space if it does not converge."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     n = flat.size

@@ -41,25 +41,25 @@ def load_examples(path: str | Path, *, inputs: str = "X", labels: str = "y") -> 
 def _variables(path: Path, names: tuple[str, str]) -> tuple[Any, Any]:
     try:
         if path.suffix == ".npz":
-            found = load_npz(path)
+            arrays = load_npz(path)
         else:
             from scipy.io import loadmat
 
             everything = loadmat(path)
-            found = {name: v for name, v in everything.items() if not name.startswith("__")}
+            arrays = {name: v for name, v in everything.items() if not name.startswith("__")}
     except Exception as problem:  # readers raise errors of many classes
         kind = "MATLAB file before 7.3" if path.suffix == ".mat" else "NumPy archive"
         raise InputError("path", f"{str(path)!r} ({problem})", f"it is not a {kind}") from None
-    missing = [name for name in names if name not in found]
+    missing = [name for name in names if name not in arrays]
     if missing:
-        have = ", ".join(sorted(found)) or "nothing"
+        have = ", ".join(sorted(arrays)) or "nothing"
         raise InputError(
             "path",
             f"{str(path)!r} with {have}",
             f"the variable {missing[0]!r} is expected",
             "load_examples(path, inputs=NAME, labels=NAME)",
         )
-    return found[names[0]], found[names[1]]
+    return arrays[names[0]], arrays[names[1]]
 
 
 def _csv(path: Path) -> tuple[np.ndarray, np.ndarray]:

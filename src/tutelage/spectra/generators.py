@@ -78,8 +78,8 @@ def digits() -> Examples:
             "the digits are those of scikit-learn, which is not installed. "
             "Try: pip install 'tutelage[digits]', or pip install scikit-learn"
         ) from None
-    found: Any = load_digits()
-    return examples(found.data / 16.0, found.target, "digits")
+    images: Any = load_digits()
+    return examples(images.data / 16.0, images.target, "digits")
 
 
 def _draw(
@@ -98,14 +98,14 @@ def _draw(
     check_memory("count", count, lambda count: 500 * count, "the points")
     random = np.random.default_rng(check_seed(seed))
     ones = min(max(round(share * count), 1), count - 1)
-    kept: list[list[np.ndarray]] = [[], []]
-    wanted = (count - ones, ones)
-    while any(len(have) < need for have, need in zip(kept, wanted, strict=True)):
+    accepted: list[list[np.ndarray]] = [[], []]
+    counts = (count - ones, ones)
+    while any(len(have) < need for have, need in zip(accepted, counts, strict=True)):
         X = random.uniform(box[0], box[1], size=(count, 2))
         s = side(X)
-        kept[0] += list(X[s < -margin])
-        kept[1] += list(X[s > margin])
-    X = np.array(kept[0][: wanted[0]] + kept[1][: wanted[1]])
-    y = np.repeat([0, 1], wanted)
+        accepted[0] += list(X[s < -margin])
+        accepted[1] += list(X[s > margin])
+    X = np.array(accepted[0][: counts[0]] + accepted[1][: counts[1]])
+    y = np.repeat([0, 1], counts)
     order = random.permutation(count)
     return examples(X[order], y[order], name)

@@ -100,7 +100,7 @@ def _shape_of(function: Flattened, flat: Any) -> Any:
 
 
 def _real(leaf: Any) -> bool:
-    """An array of floats, or one float."""
+    """Return an array of floats, or one float."""
     dtype = getattr(leaf, "dtype", np.dtype(float) if isinstance(leaf, float) else None)
     return dtype is not None and jnp.issubdtype(dtype, jnp.floating)
 

@@ -43,7 +43,7 @@ def as_dataset(
     ):
         curves[name] = (("run", "epoch"), fraction(spectra, tolerance))
     reached = np.isfinite(measured.scalars["loss"][-1]) & np.isfinite(measured.final).all(axis=1)
-    made = xr.Dataset(
+    dataset = xr.Dataset(
         {
             **curves,
             "final_parameters": (("run", "parameter"), measured.final),
@@ -55,5 +55,5 @@ def as_dataset(
         attrs={"examples": examples.name},
     )
     for name, words in LONG_NAMES.items():
-        made[name].attrs["long_name"] = words
-    return made
+        dataset[name].attrs["long_name"] = words
+    return dataset

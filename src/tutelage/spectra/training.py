@@ -132,7 +132,7 @@ def train(
 
 
 def default_epochs(epochs: int) -> np.ndarray:
-    """Up to 60 epochs from 0 on, whose distances grow: most happens at the beginning.
+    """Up to 60 epochs from 0 on, with growing distances, because most changes happen early.
 
     >>> default_epochs(2300)[[0, 1, 2, 30, -1]].tolist(), len(default_epochs(2300))
     ([0, 1, 3, 595, 2300], 60)
@@ -171,7 +171,7 @@ class System(eqx.Module):
         return _start(*learned, jnp.asarray(seed), jnp.arange(runs))
 
     def step(self, state: tuple[Parameters, PyTree]) -> tuple[Any, Any]:
-        """One epoch."""
+        """Train for one epoch."""
         θ, memory = state
         slope = jax.grad(self.loss)(θ)
         with jax.numpy_dtype_promotion("standard"):  # optax multiplies counts of steps by floats
@@ -246,7 +246,7 @@ def _start(
     seed: Int[Array, ""],
     numbers: Int[Array, " runs"],
 ) -> Any:
-    """Make the start; examples are no argument, so that it is compiled once."""
+    """Make the start; the examples are a constant of the program, which is compiled once."""
     key = jax.random.key(seed)
 
     def one(run: Int[Array, ""]) -> tuple[Any, Any]:
@@ -274,18 +274,18 @@ def _spectra(system: System, θ: PyTree, runs: int) -> np.ndarray:
         if system.classifier.count <= MAX_BATCHED_PARAMETERS
         else [slice(r, r + 1) for r in range(runs)]
     )
-    found = []
+    eigenvalues = []
     for part in parts:
         H = np.asarray(_hessians(system, jax.tree.map(lambda x, part=part: x[part], θ)))
         finite = np.isfinite(H).all(axis=(1, 2))
         λ = eigenvalues_of(np.where(finite[:, None, None], H, 0.0))
-        found.append(np.where(finite[:, None], λ, np.nan))
-    return np.concatenate(found)
+        eigenvalues.append(np.where(finite[:, None], λ, np.nan))
+    return np.concatenate(eigenvalues)
 
 
 @eqx.filter_jit
 def _hessians(system: System, θ: PyTree) -> Any:
-    """Compute Hessians one after the other, each with its columns in a batch."""
+    """Compute Hessians serially, each with its columns in batches."""
 
     def one(θ: PyTree) -> Any:
         flat, shape = ravel_pytree(θ)
@@ -306,10 +306,10 @@ def _fits(classifier: Classifier, examples: Examples, output: Output) -> None:
         hint = "tl.spectra.examples(inputs, labels)"
         raise InputError("examples", type(examples).__name__, "they have to be Examples", hint)
     check_examples(examples.inputs, examples.labels)  # Examples may be made without checks
-    wanted = examples.sizes(*classifier.hidden)
+    sizes = examples.sizes(*classifier.hidden)
     fewer = examples.classes == 2 or output == "sigmoid"
     outputs = {examples.classes - fewer, examples.classes}
-    if classifier.sizes[0] != wanted[0] or classifier.sizes[-1] not in outputs:
-        allowed = f"{examples.name} have {wanted[0]} features and {examples.classes} classes"
+    if classifier.sizes[0] != sizes[0] or classifier.sizes[-1] not in outputs:
+        allowed = f"{examples.name} have {sizes[0]} features and {examples.classes} classes"
         hint = "Classifier(examples.sizes(10), …)"
         raise InputError("classifier", f"sizes {classifier.sizes}", allowed, hint)

@@ -43,7 +43,9 @@ def cores() -> int:
 
 
 def check_workers(argument: str, workers: object, hint: str) -> None:
-    """Refuse more processes than this machine bears; an address is checked on connection."""
+    """Refuse more processes than the memory of this machine allows; an address is checked on
+    connection.
+    """
     if not isinstance(workers, int) or isinstance(workers, bool):
         return
     positive_integer(argument, workers, hint)
@@ -150,10 +152,10 @@ class Workers:
             "--death-timeout": 30,
         }
         words = [str(x) for option in options.items() for x in option]
-        kept = os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(self._folder / "compiled")
+        cache = os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(self._folder / "compiled")
         environment = {**ENVIRONMENT_DEFAULTS, **os.environ, **ONE_THREAD, **NO_PAUSE}
         # Workers share compiled programs.
-        environment |= {"JAX_COMPILATION_CACHE_DIR": kept, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment |= {"JAX_COMPILATION_CACHE_DIR": cache, "PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, *words]
         with self._log.open("ab") as log:
             return subprocess.Popen(
@@ -184,9 +186,13 @@ def checked(client: Any, addresses: list[str], function: str) -> set[str]:
     answers = {
         name: x for name, x in everyone.items() if not isinstance(x, OSError)
     }  # a worker that died gives an exception
-    for address, there in answers.items():
-        there = there if isinstance(there, dict) else {"tutelage": str(there)}
-        check_same(address, versions(function), there)
+    for address, worker_versions in answers.items():
+        worker_versions = (
+            worker_versions
+            if isinstance(worker_versions, dict)
+            else {"tutelage": str(worker_versions)}
+        )
+        check_same(address, versions(function), worker_versions)
     return set(answers)
 
 

@@ -90,7 +90,7 @@ def _array(name: str, value: object) -> Variable:
 
 
 def stacked(results: Sequence[xr.Dataset | Numbers | str]) -> xr.Dataset:
-    """Stack results along ``point``; a text in the place of a result is the reason of a failure."""
+    """Stack results along ``point``; a text instead of a result is the reason of a failure."""
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for number, result in enumerate(results):
         groups[_signature(result)].append(number)
@@ -122,7 +122,7 @@ def _block(results: Sequence[Any]) -> xr.Dataset:
             for name, (dims, _) in first.items()
         }
         return xr.Dataset({**every, **failure})
-    found = {
+    variables = {
         name: xr.Variable(
             (POINT, *x.dims), np.stack([one.variables[name].values for one in results]), x.attrs
         )
@@ -130,7 +130,7 @@ def _block(results: Sequence[Any]) -> xr.Dataset:
         if name not in first.coords
     }
     coords = {name: x.variable for name, x in first.coords.items()}
-    return xr.Dataset({**found, **failure}, coords)
+    return xr.Dataset({**variables, **failure}, coords)
 
 
 def joined(blocks: Sequence[xr.Dataset]) -> xr.Dataset:

@@ -70,12 +70,14 @@ def timed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[
 
 
 def arguments(task: Task, key: str, values: Mapping[str, object]) -> dict[str, Any]:
-    """Return the arguments of the call at a point: with its parts of the scenario, and its seed."""
+    """Return the arguments of the call at a point: with its scenario, and its seed."""
     own = _parameters_of(task.function)
     given = {**task.fixed, **values}
 
     def is_part(name: str, value: object) -> bool:
-        """Whether a value belongs to the scenario; `evolve` itself has schedules of its numbers."""
+        """Return whether a value is part of the scenario; `evolve` itself accepts schedules of its
+        numbers.
+        """
         is_number = "scenario" in own and name in NAMES and not callable(value)
         return name in PARTS and (name not in own or is_number)
 
@@ -132,21 +134,21 @@ def _joint_calls(function: str, calls: Sequence[Any], numbers: Sequence[int]) ->
 def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
     """Compute a joint call; if it fails, each of its calls by itself."""
 
-    def result(found: object) -> Any:
-        if task.keep is None and not isinstance(found, xr.Dataset | list | tuple):
-            return _attempt(lambda: variables(found))
-        return _attempt(lambda: selected(as_dataset(found), task.keep))
+    def result(attempt: object) -> Any:
+        if task.keep is None and not isinstance(attempt, xr.Dataset | list | tuple):
+            return _attempt(lambda: variables(attempt))
+        return _attempt(lambda: selected(as_dataset(attempt), task.keep))
 
     if task.function == "online.evolve" and _joint_key(calls[0]) is not None:
-        found = _attempt(lambda: evolved(calls))
-        if not isinstance(found, str):
-            return [result(run) for run in found]
+        attempt = _attempt(lambda: evolved(calls))
+        if not isinstance(attempt, str):
+            return [result(run) for run in attempt]
         if len(calls) > 1:
             return [one for call in calls for one in _results(task, [call])]
-        return [found]
+        return [attempt]
     (call,) = calls
-    found = _attempt(lambda: public_function(task.function, "function")(**call))
-    return [found if isinstance(found, str) else result(found)]
+    attempt = _attempt(lambda: public_function(task.function, "function")(**call))
+    return [attempt if isinstance(attempt, str) else result(attempt)]
 
 
 def _joint_key(call: Mapping[str, Any]) -> Hashable:
@@ -174,8 +176,8 @@ def _runs_at_once(call: Mapping[str, Any]) -> int:
     if not isinstance(call.get("scenario"), Scenario):
         return 1
     units = tuple(getattr(call["scenario"], network).activation for network in NETWORKS)
-    found = _attempt(lambda: chosen(call.get("method"), units))
-    return 1 if isinstance(found, Conditional | str) else LANES
+    methods = _attempt(lambda: chosen(call.get("method"), units))
+    return 1 if isinstance(methods, Conditional | str) else LANES
 
 
 def evolved(calls: Sequence[Mapping[str, Any]]) -> list[xr.Dataset]:

@@ -38,18 +38,18 @@ def finished(
     """Yield the groups of a queue as they are finished."""
     if workers == 1 or not len(queue):
         while group := queue.take():
-            found, seconds = timed(task, values(group))
+            result, seconds = timed(task, values(group))
             queue.took(group, seconds)
-            yield group, found
+            yield group, result
         return
     nothing = xr.Dataset({FAILURE: (POINT, np.array([KILLED]))})
-    here = versions(task.function)
+    own_versions = versions(task.function)
 
     def work(group: Group) -> Any:
-        return on_worker, (here, task, values(group))
+        return on_worker, (own_versions, task, values(group))
 
-    for group, found in by_workers(queue, work, workers, task.function):
-        yield group, nothing if found is None else found
+    for group, result in by_workers(queue, work, workers, task.function):
+        yield group, nothing if result is None else result
 
 
 def on_worker(
@@ -94,14 +94,14 @@ def _on_workers(
     from distributed import TimeoutError as Late, wait
 
     given: dict[Any, tuple[Group, str]] = {}
-    known: set[str] = set()
+    addresses: set[str] = set()
     lost: Counter[tuple[int, ...]] = Counter()
     while len(queue) or given:
         revive()
         present = list(client.nthreads())
-        new = [address for address in present if address not in known]
-        known |= cluster.checked(client, new, function) if function else set(new)
-        present = [address for address in present if address in known]
+        new = [address for address in present if address not in addresses]
+        addresses |= cluster.checked(client, new, function) if function else set(new)
+        present = [address for address in present if address in addresses]
         queue.share(present)
         for group in _taken_back(given, present):
             if _is_hopeless(group, queue, lost):
@@ -112,16 +112,18 @@ def _on_workers(
             continue
         try:
             with client.as_current():
-                done = wait(list(given), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done
+                finished_futures = wait(
+                    list(given), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED"
+                ).done
         except Late:
             continue
-        for future in done:
+        for future in finished_futures:
             group, _ = given.pop(future)
             if future.status == "error":
                 raise _Raised(future.exception())
-            found, seconds = future.result()
+            result, seconds = future.result()
             queue.took(group, seconds)
-            yield group, found
+            yield group, result
 
 
 def _give(
@@ -131,7 +133,7 @@ def _give(
     present: Sequence[str],
     given: dict[Any, tuple[Group, str]],
 ) -> None:
-    """Submit groups to workers that have fewer than they may."""
+    """Submit groups to workers that can take more."""
     load: Counter[str] = Counter()
     for busy_with, address in given.values():
         load[address] += GROUPS_PER_WORKER if busy_with.alone else 1
@@ -159,7 +161,7 @@ def _taken_back(given: dict[Any, tuple[Group, str]], present: Sequence[str]) -> 
 
 
 def _is_hopeless(group: Group, queue: Queue, lost: Counter[tuple[int, ...]]) -> bool:
-    """Whether a single point has ended MAX_LOST_WORKERS workers; other groups wait again.
+    """Return whether a point has ended MAX_LOST_WORKERS workers; other groups wait again.
 
     A larger group that has is split into its points.
     """

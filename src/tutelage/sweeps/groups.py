@@ -1,4 +1,4 @@
-"""Which points are computed together, and how many at a time.
+"""Group points that are computed together, and choose the size of the groups.
 
 Points whose values have the same shapes (`shapes`) are in the same groups, because a worker
 compiles once for all of them.  The size of a group is chosen so that it takes a few seconds, judged
@@ -54,8 +54,8 @@ class Queue:
         self._each: dict[Hashable, float] = {}  # seconds per point of the last group
 
     def __len__(self) -> int:
-        again = sum(len(group.numbers) for group in self._again)
-        return sum(map(len, self._waiting.values())) + again
+        requeued = sum(len(group.numbers) for group in self._again)
+        return sum(map(len, self._waiting.values())) + requeued
 
     @property
     def compilations(self) -> int:
@@ -68,22 +68,23 @@ class Queue:
         self._last = {worker: x for worker, x in self._last.items() if worker in workers}
 
     def take(self, worker: Hashable = None, *, idle: bool = True) -> Group | None:
-        """Take the next group: of the shape that the worker has compiled, or of one without worker.
+        """Take the next group: of the shape that the worker has compiled, or of a shape that no
+        worker has.
 
         A shape of another worker is taken if compiling it again takes less time than its rest.
         Groups whose workers were killed come first, and wait for an idle worker.
         """
         if self._again:
             return self._again.popleft() if idle else None
-        there = [shape for shape, waiting in self._waiting.items() if waiting]
-        if not there:
+        shapes = [shape for shape, waiting in self._waiting.items() if waiting]
+        if not shapes:
             return None
-        known = self._last.get(worker)
+        compiled = self._last.get(worker)
         busy = set(self._last.values())
-        rest = [shape for shape in there if shape not in busy]
-        most = max(there, key=self._left)
-        shape = known if known in there else rest[0] if rest else most
-        if shape in busy and shape != known and self._left(shape) < self._compiles(shape):
+        rest = [shape for shape in shapes if shape not in busy]
+        most = max(shapes, key=self._left)
+        shape = compiled if compiled in shapes else rest[0] if rest else most
+        if shape in busy and shape != compiled and self._left(shape) < self._compiles(shape):
             return None
         self._last[worker] = shape
         waiting = self._waiting[shape]
@@ -94,12 +95,16 @@ class Queue:
         return len(self._waiting[shape]) * self._each.get(shape, 1.0)
 
     def _compiles(self, shape: Hashable) -> float:
-        """Estimate the seconds of compilation: of the first group, less those of its points."""
+        """Estimate the seconds of compilation: the time of the first group without that of its
+        points.
+        """
         count, seconds = self._first.get(shape, (0, 0.0))
         return seconds - count * self._each.get(shape, 0.0)
 
     def _count(self, shape: Hashable) -> int:
-        """Return the size of the next group; at the end smaller, so that workers end together."""
+        """Return the size of the next group; near the end smaller, so that workers
+        finish together.
+        """
         waiting = len(self._waiting[shape])
         share = -(-waiting // (2 * self._workers))
         size = min(self._size.get(shape, self._least), max(share, self._least))
@@ -115,9 +120,9 @@ class Queue:
         self._size[group.shape] = max(1, min(fitting, MAX_GROWTH * before))
 
     def again(self, group: Group) -> None:
-        """Put back a group whose worker was killed."""
+        """Requeue a group whose worker was killed."""
         self._again.append(group._replace(alone=True))
 
     def split(self, group: Group) -> None:
-        """Put back the points of a group as groups of one point."""
+        """Requeue the points of a group as groups of one point."""
         self._again.extend(Group(group.shape, [number], alone=True) for number in group.numbers)

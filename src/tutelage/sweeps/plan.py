@@ -39,11 +39,11 @@ def planned(task: Task, points: Points, numbers: Sequence[int], least: int) -> P
     first = [n for n in numbers if every[n] == every[numbers[0]]][:least]
     values: list[tuple[str, Any]] = [(keys[n], points.at(n)) for n in first]
     _, compiled = timed(task, values)
-    found, once = timed(task, values)
+    result, once = timed(task, values)
     programs = len({every[n] for n in numbers})
     each, compiling = once / len(first), max(compiled - once, 0.0) * programs
     seconds = each * len(numbers) + compiling
-    size = found.nbytes // len(first) * len(numbers)
+    size = result.nbytes // len(first) * len(numbers)
     groups = max(programs, -(-int(each * len(numbers)) // int(GROUP_SECONDS)))
     return Plan(len(numbers), programs, groups, seconds, compiling, size, _memory())
 

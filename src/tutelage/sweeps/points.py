@@ -74,13 +74,13 @@ class Points:
 
         Parameters of activations of one class are coordinates too, as ``activation_slope``.
         """
-        found = {}
+        coordinates = {}
         for name, values in self.values.items():
             dim = name if self.shape else POINT
-            found[name] = (dim, _labels(values, bool(self.shape)))
+            coordinates[name] = (dim, _labels(values, bool(self.shape)))
             for parameter, numbers in _parameters(values).items():
-                found[f"{name}_{parameter}"] = (dim, numbers)
-        return found
+                coordinates[f"{name}_{parameter}"] = (dim, numbers)
+        return coordinates
 
     def written(self) -> dict[str, Any]:
         """Return the points as numbers, text, lists and mappings, for `read`."""
@@ -212,7 +212,7 @@ def is_known(plain: object) -> bool:
 
 
 def _parameters(values: list) -> dict[str, np.ndarray]:
-    """Return the parameters in which activations of one class differ."""
+    """Return the parameters that differ between activations of one class."""
     first = values[0]
     if not isinstance(first, Activation) or any(type(x) is not type(first) for x in values):
         return {}

@@ -1,4 +1,4 @@
-"""Parts of a scenario, which a study may sweep as if they were arguments of the function.
+"""Parts of a scenario that a study may sweep like arguments of the function.
 
 The parts are the arguments of the constructors of `Scenario` and `Committee`.  ``units`` and
 ``activation`` set those of student and teacher; ``student_units``, ``teacher_activation`` and so
@@ -25,7 +25,7 @@ PARTS = (
 
 
 def with_parts(scenario: Any, parts: Mapping[str, Any]) -> Any:
-    """Return the scenario with other parts.
+    """Return the scenario with some parts replaced.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())

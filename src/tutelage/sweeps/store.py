@@ -50,22 +50,24 @@ class Store:
         self.groups = list(groups(folder, put_aside=put_aside))
 
     def begin(self, asked: Mapping[str, object]) -> None:
-        """Write the manifest: the study and its points.  Needs the lock."""
+        """Write the manifest: the study and its points. The caller holds the lock."""
         files.remove_leftovers(self.folder)
         content = {"identity": self.identity, "points": asked}
         path = self.folder / MANIFEST
         files.write(path, json.dumps(content, indent=1), follow_link=False)
 
     def finished(self, retry: bool) -> dict[str, tuple[int, int]]:
-        """Return group and position of each finished point; `retry` leaves out failed points."""
-        found = {}
+        """Return group and position of each finished point; with ``retry``, failed points count as
+        unfinished.
+        """
+        places = {}
         for number, group in enumerate(self.groups):
             for place, (key, failure) in enumerate(zip(keys(group), failures(group), strict=True)):
                 if not (retry and failure):
-                    found[key] = (number, place)
+                    places[key] = (number, place)
                 else:
-                    found.pop(key, None)
-        return found
+                    places.pop(key, None)
+        return places
 
     def add(self, group: xr.Dataset, keys: list[str]) -> None:
         """Save a finished group."""
@@ -86,7 +88,7 @@ def failures(group: xr.Dataset) -> list[str]:
 
 
 def manifest_of(folder: Path) -> dict[str, Any] | None:
-    """Read the manifest of a store; None if there is no store."""
+    """Read the manifest of a store; return None if there is no store."""
     path = folder / MANIFEST
     if not path.exists():
         others = (
@@ -100,8 +102,8 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
     try:
         if not path.is_file():  # reading a pipe would wait forever
             raise ValueError("it is not a regular file")
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return {"identity": dict(found["identity"]), "points": dict(found["points"])}
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        return {"identity": dict(manifest["identity"]), "points": dict(manifest["points"])}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as problem:
         allowed = f"its manifest cannot be read ({problem})"
         raise InputError("store", repr(str(folder)), allowed, HINT) from None
@@ -143,10 +145,10 @@ def _files(folder: Path, suffix: str) -> list[Path]:
 
 def _check_same(folder: Path, there: Mapping[str, object], now: Mapping[str, object]) -> None:
     """Refuse a store whose points were computed with other arguments or versions."""
-    found = list(_differences("", there, now))
-    if found:
+    differences = list(_differences("", there, now))
+    if differences:
         received = f"{str(folder)!r}, whose points were computed with other arguments or versions"
-        raise InputError("store", received, "; ".join(found[:4]), HINT)
+        raise InputError("store", received, "; ".join(differences[:4]), HINT)
 
 
 def _differences(name: str, there: object, now: object) -> Iterator[str]:

@@ -55,13 +55,13 @@ ELSEWHERE = ("results", "sweeps", "figures", "papers")
 def _mapping(dataset: xr.Dataset, name: str) -> dict[str, Any]:
     """Read an attribute that holds a mapping in JSON."""
     try:
-        found = json.loads(dataset.attrs[name])
+        mapping = json.loads(dataset.attrs[name])
     except (KeyError, TypeError, ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        mapping = None
+    if not isinstance(mapping, dict):
         allowed = f"a study has an attribute {name!r} that contains a JSON object"
         raise InputError("dataset", short_repr(dataset.attrs.get(name)), allowed)
-    return found
+    return mapping
 
 
 def _function(dataset: xr.Dataset) -> Any:
@@ -193,11 +193,11 @@ def plan(
 ) -> Plan:
     """Estimate the cost of `run` by computing the first points; nothing is written."""
     task, points = _prepared(function, over, keep, seed, store, fixed)
-    there: Mapping[str, Any] = {}
+    finished: Mapping[str, Any] = {}
     if store is not None and Path(store).is_dir():
-        there = _read_only(Path(store), task, points).finished(retry=False)
-    wanted = [number for number, key in enumerate(points.keys()) if key not in there]
-    return planned(task, points, wanted, _least(task))
+        finished = _read_only(Path(store), task, points).finished(retry=False)
+    missing = [number for number, key in enumerate(points.keys()) if key not in finished]
+    return planned(task, points, missing, _least(task))
 
 
 def _read_only(folder: Path, task: Task, points: Points) -> stores.Store:
@@ -212,7 +212,7 @@ def _prepared(
     store: FileName | None,
     fixed: Mapping[str, object],
 ) -> tuple[Task, Points]:
-    """Return task and points, after all checks that need no work."""
+    """Return task and points, after all checks that need no computation."""
     points = points_of(over)
     name = public_name(function)
     _check_arguments(function, name, points, fixed)
@@ -238,22 +238,22 @@ def load(store: Path) -> xr.Dataset:
         store: the folder that `run` was given.
     """
     folder = Path(store)
-    found = stores.manifest_of(folder) if folder.is_dir() else None
-    if found is None:
+    manifest = stores.manifest_of(folder) if folder.is_dir() else None
+    if manifest is None:
         raise InputError("store", repr(str(store)), "there is no study in it", 'store="study"')
     groups = list(stores.groups(folder, put_aside=False))
     places = {
         key: (n, i) for n, group in enumerate(groups) for i, key in enumerate(stores.keys(group))
     }
-    count = count_of(found["points"])
+    count = count_of(manifest["points"])
     if count > MAX_MISSING_POINTS * (1 + len(places)):
         allowed = f"it has {len(places)} of {count} points, too few to show"
         raise InputError("store", repr(str(store)), allowed, "tl.sweeps.run(..., store=...)")
-    points = read(found["points"])
-    attrs = {name: attribute(value) for name, value in found["identity"].items()}
-    asked = json.dumps(points.written())
+    points = read(manifest["points"])
+    attrs = {name: attribute(value) for name, value in manifest["identity"].items()}
+    written = json.dumps(points.written())
     try:
-        return _arranged(points, groups, places).assign_attrs(attrs, over=asked)
+        return _arranged(points, groups, places).assign_attrs(attrs, over=written)
     except (ValueError, TypeError, LookupError) as problem:
         allowed = f"its groups do not fit together ({problem})"
         raise InputError("store", repr(str(store)), allowed, stores.HINT) from problem
@@ -272,24 +272,24 @@ def _computed(
         groups, places = store.groups, store.finished(retry)
         store.begin(points.written())
     first = {key: number for number, key in reversed(list(enumerate(keys)))}
-    wanted = [number for key, number in first.items() if key not in places]
-    queue = Queue(sorted(wanted), shapes(points), _least(task))
+    missing = [number for key, number in first.items() if key not in places]
+    queue = Queue(sorted(missing), shapes(points), _least(task))
     count = cluster.cores() if workers is None else workers
 
     def values(group: Group) -> list[tuple[str, dict[str, Any]]]:
         return [(keys[number], points.at(number)) for number in group.numbers]
 
     with Progress(progress, len(first), "points", per_second=True) as bar:
-        bar.start_from(len(first) - len(wanted))
+        bar.start_from(len(first) - len(missing))
         failed = 0
-        for group, found in engine.finished(task, queue, values, count):
+        for group, result in engine.finished(task, queue, values, count):
             names = [keys[number] for number in group.numbers]
             if store is not None:
-                store.add(found, names)
+                store.add(result, names)
             else:
-                groups.append(found)
+                groups.append(result)
             places |= {key: (len(groups) - 1, place) for place, key in enumerate(names)}
-            failed += sum(map(bool, stores.failures(found)))
+            failed += sum(map(bool, stores.failures(result)))
             if failed:
                 bar.rename(f"points, {failed} failed")
             bar.add(len(names))
@@ -408,14 +408,18 @@ def _check_arguments(function: Any, name: str, points: Points, fixed: Mapping[st
 
 
 def _check_result(name: str, kind: Any) -> None:
-    """Refuse a function that returns neither a Dataset nor findings, estimates, numbers, arrays."""
+    """Refuse a function whose result is neither a Dataset nor findings, estimates, numbers or
+    arrays.
+    """
     if not _is_result(kind) or name.partition(".")[0] in ELSEWHERE:
         allowed = "it has to compute a Dataset, a finding or a number"
         raise InputError("function", f"tl.{name}", allowed, "tl.online.evolve")
 
 
 def _is_result(kind: Any, known: tuple[type, ...] = RESULTS) -> bool:
-    """Whether a sweep can store results of an annotated type; of a union, all alternatives."""
+    """Return whether a sweep can store results of an annotated type; of a union, all
+    alternatives.
+    """
     if get_origin(kind) in (list, tuple):
         return _is_result((*get_args(kind), None)[0], (Finding,))
     if isinstance(kind, UnionType) or get_origin(kind) is Union:
@@ -428,7 +432,7 @@ def _is_class_of(kind: Any, known: tuple[type, ...]) -> bool:
 
 
 def _draws(function: Any, points: Points, fixed: Mapping[str, object]) -> bool:
-    """Whether each point needs a seed."""
+    """Return whether each point needs a seed."""
     return "seed" in inspect.signature(function).parameters and "seed" not in points.values
 
 

@@ -1,1 +1,1 @@
-"""Averages of every unit by conditioning: two fields by quadrature, others by Mehler's formula."""
+"""Averages of any unit: quadrature over two fields, Mehler's series for the others."""

@@ -59,7 +59,7 @@ def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estim
 def _estimate(
     compute: Callable[..., Any], activations: tuple[Activation, ...], C: Array, given: int
 ) -> Estimate:
-    """Average at one covariance as a function of its different entries and the units' parameters.
+    """Average at one covariance as a function of its distinct entries and the units' parameters.
 
     compute: from units, covariance and rule to the value and what the series leaves out.
     """
@@ -76,8 +76,8 @@ def _estimate(
 
     def alone(*numbers: Array) -> Array:
         units, C = problem(*numbers)
-        choice, seen = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
-        value: Array = effort.with_rule(choice, C, seen, lambda rule: compute(units, C, rule)[0])
+        choice, survey = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
+        value: Array = effort.with_rule(choice, C, survey, lambda rule: compute(units, C, rule)[0])
         return value
 
     entries = (0.5 * (C + C.T))[np.triu_indices(len(C))]
@@ -102,7 +102,7 @@ def _four_point(units: Units, C: Float[Array, "4 4"], rule: Rule) -> tuple[Array
 def square(
     units: Units, Gamma: Float[Array, "n n"], C: Float[Array, "n n"], rule: Rule
 ) -> tuple[Array, Array]:
-    """⟨Σ_ab Γ_ab g_a(f_a) g_b(f_b)⟩ at once, given the first, and what the series leaves out.
+    """⟨Σ_ab Γ_ab g_a(f_a) g_b(f_b)⟩ given the first field, and the truncation error of the series.
 
     Where fields coincide that is less than its bound by far; `i2` of all pairs has a better one.
     """
@@ -116,11 +116,11 @@ def _judged(
 
     compute: maps a covariance and a rule to the value and the truncation error of the series.
     """
-    choice, seen = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
+    choice, survey = effort.Choice(units, given, wanted=effort.SINGLE), effort.survey(units, C)
 
     def with_rule(judge: Int[Array, ""]) -> tuple[Array, Array]:
         noisy = judged_covariance(C, judge.astype(float))
-        value, left_out = effort.with_rule(choice, C, seen, partial(compute, noisy), judge)
+        value, left_out = effort.with_rule(choice, C, survey, partial(compute, noisy), judge)
         return value, left_out
 
     (value, other), (left_out, _) = jax.lax.map(with_rule, jnp.arange(2))

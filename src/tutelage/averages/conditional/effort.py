@@ -74,14 +74,14 @@ def survey(units: Units, C: Float[Array, "n n"]) -> Survey:
     g = jnp.concatenate(units.apply(lambda g, f: g(f), f))
     slopes = jnp.concatenate(units.apply(lambda g, f: g.derivative(f), f))
     squares = g**2 @ w + np.finfo(float).tiny
-    kept = jnp.cumsum((g @ (w[:, None] * H)) ** 2, axis=-1) / squares[:, None]
-    left = jnp.maximum(1.0 - kept[:, np.array([terms for _, terms in SERIES])], 0.0)
+    explained = jnp.cumsum((g @ (w[:, None] * H)) ** 2, axis=-1) / squares[:, None]
+    left = jnp.maximum(1.0 - explained[:, np.array([terms for _, terms in SERIES])], 0.0)
     four = _disagreement((g**2 + squares[:, None]) * slopes**2 * w[None])
     return Survey(four, _disagreement(g**2 * w[None]), left)
 
 
 class Level(NamedTuple):
-    """Which of the rules, with which step of a lattice, and whether it is good enough."""
+    """The selected rule, the step of its lattice, and whether it is accurate enough."""
 
     rule: Any
     step: Any
@@ -89,7 +89,7 @@ class Level(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The rules among which the state decides.
+    """The candidate rules from which one is selected for each state.
 
     units: of all fields, the given ones first.
     given: how many fields are given.
@@ -106,19 +106,19 @@ class Choice(NamedTuple):
 
     @property
     def kinks(self) -> bool:
-        """Whether some unit has kinks."""
+        """Whether any unit has kinks."""
         return any(g.kinks for g, _ in self.units.runs)
 
     @property
     def series(self) -> tuple[int, ...]:
-        """Places of those `SERIES` that are worth a compilation: on one axis nodes cost little."""
+        """Indices of the `SERIES` worth compiling; with one given field, nodes are cheap."""
         last = len(SERIES) - (1 if self.fine else 2)
         if self.means:
             return (0, last)
         return (last,) if self.given == 1 else tuple(range(last + 1))
 
     def rules(self, step: Scalar, judge: Judge = 0) -> list[Rule]:
-        """All of them; the last panels show the error of those before."""
+        """All candidate rules; the last panels only estimate the error of the rules before them."""
         if self.kinks:
             return [*PANELS, JUDGE]
         each = ((SERIES[place][0], 0 if self.means else SERIES[place][1]) for place in self.series)
@@ -126,7 +126,7 @@ class Choice(NamedTuple):
         return [*lattices, *((PANELS[-1], JUDGE) if self.fine else ())]
 
     def level(self, C: Float[Array, "n n"], seen: Survey) -> Level:
-        """Which rule is the first that is good enough."""
+        """Index of the first rule that is accurate enough."""
         fields, given = condition(jax.lax.stop_gradient(C), self.given), self.given
         left = _left_out(seen, C, fields)
         if self.kinks:
@@ -147,7 +147,7 @@ class Choice(NamedTuple):
         return Level(jnp.where(resolved, _first(inner < self.wanted), panels), step, resolved)
 
     def judged(self, level: int | AnyArray, judge: Judge) -> AnyArray:
-        """The place of the rule that shows the error: lattices do so themselves."""
+        """Index of the rule that estimates the error; a lattice estimates its own."""
         first = 0 if self.kinks else len(self.series)
         return jnp.where(level >= first, level + judge, level)
 
@@ -173,12 +173,12 @@ def with_rule(
 
 
 def _first(enough: Bool[Array, " n"]) -> Array:
-    """The place of the first that is, or else the last."""
+    """Index of the first rule that is accurate enough, otherwise of the last rule."""
     return jnp.where(jnp.any(enough), jnp.argmax(enough), len(enough) - 1)
 
 
 def unresolved(units: Units, C: Float[Array, "n n"], given: int) -> Float[Array, ""]:
-    """The width of layers at kinks that no rule resolves: jumps are misplaced by as much."""
+    """Width of transitions at kinks that no rule resolves; jumps are misplaced by this width."""
     if not any(g.kinks for g, _ in units.runs):
         return jnp.zeros(())
     fields = condition(C, given)
@@ -189,7 +189,7 @@ def unresolved(units: Units, C: Float[Array, "n n"], given: int) -> Float[Array,
 
 
 def _disagreement(terms: Float[Array, "n nodes"]) -> Float[Array, "n strides"]:
-    """Between sums over the nodes of a lattice, over points half-way between, and over all."""
+    """Disagreement between sums over lattice nodes, over midpoints between them, and over both."""
     middle, total = terms.shape[1] // 2, jnp.sum(terms, axis=-1, keepdims=True)
     sums = terms @ np.stack(
         [
@@ -204,7 +204,7 @@ def _disagreement(terms: Float[Array, "n nodes"]) -> Float[Array, "n strides"]:
 
 
 def _left_out(seen: Survey, C: Float[Array, "n n"], fields: Given) -> Float[Array, " series"]:
-    """A bound on what each of `SERIES` leaves out, relative to the sizes of the units."""
+    """Bound the truncation error of each of `SERIES`, relative to the sizes of the units."""
     given, most = fields.B.shape[1], SERIES[-1][1]
     share = fields.s**2 / jnp.maximum(jnp.diagonal(C)[given:], np.finfo(float).tiny)
     t = seen.weights[given:]

@@ -43,7 +43,7 @@ _SCALES = np.concatenate([-np.geomspace(1e-5, 30.0, 200)[::-1], np.geomspace(1e-
 
 
 class Units(NamedTuple):
-    """The activations of the fields in their order: runs of equal ones."""
+    """The activations of the fields in order, with equal neighbours grouped."""
 
     runs: tuple[tuple[Activation, int], ...]
 
@@ -55,7 +55,9 @@ class Units(NamedTuple):
         return cls(((g, K + M),) if scenario.same_activation else ((g, K), (h, M)))
 
     def apply(self, function: Callable[..., Any], *arrays: Array) -> list[Any]:
-        """``function(g, …)`` of every run with the rows of its fields."""
+        """Apply ``function(g, …)`` to each group of equal activations with the rows of
+        its fields.
+        """
         results, first = [], 0
         for g, count in self.runs:
             if count:
@@ -64,7 +66,7 @@ class Units(NamedTuple):
         return results
 
     def after(self, given: int) -> "Units":
-        """Return the units of the fields that are not given."""
+        """Return the units of the fields that are not conditioned on."""
         left, runs = given, []
         for g, count in self.runs:
             runs.append((g, max(count - left, 0)))
@@ -72,7 +74,7 @@ class Units(NamedTuple):
         return Units(tuple(runs))
 
     def until(self, given: int) -> "Units":
-        """Return the units of the fields that are given."""
+        """Return the units of the fields that are conditioned on."""
         left, runs = given, []
         for g, count in self.runs:
             runs.append((g, min(count, left)))
@@ -94,8 +96,8 @@ class Units(NamedTuple):
     @property
     def kinks(self) -> tuple[Any, ...]:
         """Positions of kinks of any unit; 0 if there are none, where units change fastest."""
-        found = tuple(dict.fromkeys(k.position for g, _ in self.runs for k in g.kinks))
-        return found or (0.0,)
+        positions = tuple(dict.fromkeys(k.position for g, _ in self.runs for k in g.kinks))
+        return positions or (0.0,)
 
 
 class Mirror(NamedTuple):
@@ -108,14 +110,16 @@ class Mirror(NamedTuple):
     def of(
         self, h: Float[Array, "2 rest p"], m: Float[Array, "rest p"], s: Float[Array, "rest 1"]
     ) -> Float[Array, "2 rest p"]:
-        """h_0 and h_1 of fields -m + s z, from those of m + s z; the others are ± the same."""
+        """Compute h_0 and h_1 of fields -m + s z from those of m + s z; higher ones change by a
+        sign at most.
+        """
         return jnp.stack(
             [self.sign * h[0] + self.level + self.slope * m, -self.sign * h[1] - self.slope * s]
         )
 
 
 class Given(NamedTuple):
-    """Fields given the first ones: f = B y + s z, with the correlations ρ of the z."""
+    """Fields conditioned on the first ones: f = B y + s z, with the correlations ρ of the z."""
 
     B: Float[Array, "n given"]
     s: Float[Array, " rest"]
@@ -144,7 +148,8 @@ def condition(C: Float[Array, "n n"], given: int) -> Given:
 
 
 def judged_covariance(C: Float[Array, "n n"], judge: Scalar) -> Float[Array, "n n"]:
-    """The covariance for the rule that judges (1) another one (0): with twice the private variance.
+    """Choose the covariance of the error-estimating rule (1), which has twice the private variance,
+    or another (0).
 
     `PRIVATE` changes an average by its derivative, which may be many times the average itself.
     """
@@ -161,7 +166,7 @@ def quadratic(
     given: int,
     rule: Rule,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """⟨weight(f_1, …) (f̂ᵀ Γ f̂ + constant)⟩, and a bound on what the series leaves out.
+    """⟨weight(f_1, …) (f̂ᵀ Γ f̂ + constant)⟩, and a bound on the truncation error of the series.
 
     weight: of the given fields, shape (given, nodes).
     """
@@ -170,14 +175,14 @@ def quadratic(
     nodes = rule.outer(
         fields.B, units.kinks, narrowest_transition(units, C, fields), half=mirror is not None
     )
-    apart = Gamma[given:, given:] * (1 - np.eye(len(fields.s)))
-    last = apart * fields.rho ** (rule.terms + 1)
+    off_diagonal = Gamma[given:, given:] * (1 - np.eye(len(fields.s)))
+    last = off_diagonal * fields.rho ** (rule.terms + 1)
 
     def form(m: Float[Array, "n p"], h: Array, spread: Array) -> Float[Array, " p"]:
         """Sum the terms of the quadratic form that contain the mean or the slope of a field."""
-        known = units.until(given).apply(lambda g, x: g(x), m[:given])
-        f = jnp.concatenate([*known, h[0]])
-        means, slopes = Gamma @ f, (apart * fields.rho) @ h[1]
+        given_values = units.until(given).apply(lambda g, x: g(x), m[:given])
+        f = jnp.concatenate([*given_values, h[0]])
+        means, slopes = Gamma @ f, (off_diagonal * fields.rho) @ h[1]
         own = jnp.diagonal(Gamma)[given:] @ spread
         form: Array = jnp.sum(f * means, axis=0) + jnp.sum(h[1] * slopes, axis=0) + own
         return form
@@ -191,7 +196,7 @@ def quadratic(
         # Nodes that do not resolve the last polynomials may give a sum larger than the norm.
         beyond = spread - jnp.sum(h[1:] ** 2, axis=0)
         t = jnp.sqrt(jnp.maximum(beyond, 0.0) + ROUNDING**2)
-        common = _mehler(h[2:], apart, fields.rho) + jnp.sum(t * (last @ t), axis=0)
+        common = _mehler(h[2:], off_diagonal, fields.rho) + jnp.sum(t * (last @ t), axis=0)
         t = jnp.sqrt(jnp.abs(beyond) + ROUNDING**2)
         left = 2 * jnp.sum(t * (jnp.abs(last) @ t), axis=0)
         if mirror:
@@ -212,7 +217,7 @@ def _with_opposite(x: Array, opposite: Array) -> Array:
 
 
 def _in_chunks(function: Callable[[Array, Array], Array], nodes: Nodes) -> Array:
-    """Sum over all nodes that count, in blocks that fit in the cache."""
+    """Sum over all nodes with nonzero weight, in blocks that fit in the cache."""
     chunk = min(CHUNKS[nodes.y.shape[1]], len(nodes.y))
     missing = -len(nodes.y) % chunk
 
@@ -307,7 +312,7 @@ def given_first(
 
 
 def over_batch(function: Callable[[Array], Any], C: Float[Array, "... n n"]) -> Any:
-    """Apply a function to one covariance after the other, each with the nodes it needs."""
+    """Apply a function to each covariance in turn, with the number of nodes that it needs."""
     if C.ndim == 2:
         return function(C)
     results = jax.lax.map(function, C.reshape(-1, *C.shape[-2:]))

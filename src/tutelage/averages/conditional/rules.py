@@ -1,4 +1,4 @@
-"""Nodes for the fields on which an average is conditioned, and for one field given these.
+"""Nodes for the conditioning fields, and for one more field given them.
 
 Smooth units: equidistant nodes y of standard normal coordinates within a disc, and equidistant z.
 Units with kinks: Gauss-Legendre panels that end at the kinks, crowded there.
@@ -19,7 +19,8 @@ Kinks = tuple[Any, ...]
 
 
 class Nodes(NamedTuple):
-    """Coordinates y of the given fields, shape (nodes, given), weights, and how many count.
+    """Coordinates y of the given fields, shape (nodes, given), their weights, and the count of
+    those used.
 
     Without weights they are those of a lattice, in units of its step; half of it has one of y and
     -y, and half of the origin.
@@ -79,7 +80,9 @@ class Lattice(NamedTuple):
         return True
 
     def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
-        """Coordinates of the given fields, or half of them; those within reach come first."""
+        """Coordinates of the given fields, or half of them by symmetry; those within reach come
+        first.
+        """
         step = self.given * jnp.where(self.judge, CLOSER, 1.0)
         whole, square = _by_distance(B.shape[1], half)
         reach = jnp.where(self.judge, FARTHER[B.shape[1]], REACH[B.shape[1]])
@@ -114,7 +117,7 @@ class Lattice(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """Gauss-Legendre panels that end at the kinks and resolve layers there.
+    """Gauss-Legendre panels that end at the kinks and resolve narrow transitions there.
 
     nodes: per axis and kink.
     terms: of Mehler's series.
@@ -131,7 +134,7 @@ class Panels(NamedTuple):
         return False
 
     def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
-        """Coordinates of the given fields, always all of them."""
+        """Coordinates of all given fields."""
         y1, w1 = self._panels(jnp.zeros(()), B[0, 0], kinks, layer)
         if B.shape[1] == 1:
             return Nodes(y1[:, None], w1, len(w1))
@@ -178,7 +181,7 @@ class Panels(NamedTuple):
 
 @lru_cache
 def _by_distance(fields: int, half: bool) -> tuple[np.ndarray, np.ndarray]:
-    """All points with whole coordinates that may be within reach, the nearest first; and |y|².
+    """Return all integer points that may be within reach, nearest first, and |y|².
 
     half: only one of y and -y.
     """

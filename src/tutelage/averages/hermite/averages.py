@@ -148,15 +148,15 @@ def _error(S: Array, rho: Array, expansions: bounds.Four) -> Float[Array, " batc
     positive = tuple(e._replace(values=jnp.abs(e.values)) for e in expansions)
     order = len(expansions[2].present) - 1
     size = _series(positive, jnp.abs(rho))
-    known = jnp.minimum(bounds.always(S, expansions), bounds.where_moderate(rho, expansions))
+    bound = jnp.minimum(bounds.always(S, expansions), bounds.where_moderate(rho, expansions))
     if order >= bounds.LOWEST_ORDER:
         smaller = [
             _series(tuple(e.below(len(e.present) - 1 - less) for e in positive), jnp.abs(rho))
             for less in (2, 4)
         ]
         guess = bounds.extrapolated(order, size, *smaller)
-        known = jnp.minimum(known, jnp.where(bounds.representative(expansions), guess, jnp.inf))
-    return known + 16 * EPSILON * size + bounds.from_coefficients(expansions)
+        bound = jnp.minimum(bound, jnp.where(bounds.representative(expansions), guess, jnp.inf))
+    return bound + 16 * EPSILON * size + bounds.from_coefficients(expansions)
 
 
 def _without_derivatives(expansions: bounds.Four) -> bounds.Four:
@@ -201,7 +201,7 @@ def _coefficient_error(f: Expansion, g: Expansion, rho: Array) -> Float[Array, "
 
 
 def _variances_and_correlations(C: Float[Array, "... d d"]) -> tuple[Array, Array, Array]:
-    """q_i = C_ii, √q_i and ρ_ij; fields of variance zero are constants, with ρ = 0."""
+    """q_i = C_ii, √q_i and ρ_ij; a field of variance zero is a constant, with ρ = 0."""
     q = jnp.diagonal(C, axis1=-2, axis2=-1)
     varies = q > SMALLEST_VARIANCE
     s = jnp.sqrt(jnp.where(varies, q, 1.0))

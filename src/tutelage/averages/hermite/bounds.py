@@ -1,4 +1,4 @@
-"""How far the truncated Kibble-Slepian series of I4 may be from the average.
+"""Bounds on the error of the truncated Kibble-Slepian series of I4.
 
 Two statements that hold always, and one extrapolation.
 
@@ -76,7 +76,9 @@ def extrapolated(order: int, largest: Array, middle: Array, smallest: Array) -> 
 
 
 def representative(expansions: Four, orders: int = 4) -> Array:
-    """Return whether the last orders of every expansion represent those after them."""
+    """Return whether the last orders of every expansion are representative of the
+    truncated ones.
+    """
     answer = jnp.asarray(True)
     for e in expansions:
         last = jnp.sum(e.values[..., -orders:] ** 2, axis=-1)

@@ -36,7 +36,7 @@ class Expansion(NamedTuple):
 
     @property
     def tail(self) -> Float[Array, "..."]:
-        """Upper bound of ⟨f²⟩ − Σ_{n≤N} c_n², which the expansion leaves out."""
+        """Upper bound of ⟨f²⟩ − Σ_{n≤N} c_n², the part that the expansion omits."""
         left = self.square - jnp.sum(self.values**2, axis=-1)
         return jnp.maximum(left, 0.0) + NORM_ROUNDING * self.square
 
@@ -61,9 +61,9 @@ def expand_derivative(g: Activation, order: int, q: Float[Array, "..."]) -> Expa
 
     Without a closed form c_{n+1}/√q loses all digits at small q; there g' is projected.
     """
-    known = g.hermite(order + 1, q) if g.kinks else g.hermite_series(order + 1, q)
-    if known is not None:
-        c, c_error = known
+    coefficients = g.hermite(order + 1, q) if g.kinks else g.hermite_series(order + 1, q)
+    if coefficients is not None:
+        c, c_error = coefficients
         values = derivative_coefficients(c, q, g.derivative(0.0))
         error = derivative_coefficients(c_error, q)
     else:
@@ -101,7 +101,7 @@ class _Derivative(Activation):
 
 
 def _present(g: Activation, order: int) -> tuple[bool, ...]:
-    """False where c_n of g vanishes identically: the odd part linear, or the even part constant."""
+    """False where c_n of g vanishes identically: a linear odd part, or a constant even part."""
     odd_linear, even_constant = g.odd_part_slope is not None, g.even_part_level is not None
 
     def present(n: int) -> bool:

@@ -26,11 +26,11 @@ Present = tuple[bool, ...]
 @lru_cache
 def _pairs_present(first: Present, second: Present) -> np.ndarray:
     """Return a table, True at (s, t) where both first[i + s] and second[i + t] exist for some i."""
-    found = np.zeros((len(first), len(second)), bool)
+    present = np.zeros((len(first), len(second)), bool)
     for s in range(len(first)):
         for t in range(len(second)):
-            found[s, t] = any(x and y for x, y in zip(first[s:], second[t:], strict=False))
-    return found
+            present[s, t] = any(x and y for x, y in zip(first[s:], second[t:], strict=False))
+    return present
 
 
 @lru_cache
@@ -94,6 +94,6 @@ def _shifted(c: Float[Array, "n batch"]) -> Float[Array, "n n batch"]:
 
 
 def _pick(table: Float[Array, "s t batch"], row: np.ndarray, column: np.ndarray) -> Array:
-    """Return table[row, column] by one flat index, which compiles and runs five times faster."""
+    """Return table[row, column] through one flat index: it compiles and runs five times faster."""
     flat = (row * table.shape[1] + column).astype(np.int32)
     return table.reshape(-1, table.shape[-1])[flat]

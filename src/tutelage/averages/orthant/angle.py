@@ -67,8 +67,8 @@ def arcsine(x: Float[Array, "..."]) -> Float[Array, "..."]:
     small = size < 0.5
     z = jnp.where(small, size * size, 0.5 - 0.5 * size)
     s = jnp.where(small, size, jnp.sqrt(z))
-    found = s + s * z * _polynomial(z, ARCSINE)
-    return jnp.copysign(jnp.where(small, found, math.pi / 2 - 2 * found), x)
+    angle = s + s * z * _polynomial(z, ARCSINE)
+    return jnp.copysign(jnp.where(small, angle, math.pi / 2 - 2 * angle), x)
 
 
 @arcsine.defjvp

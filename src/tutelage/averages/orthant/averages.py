@@ -132,8 +132,8 @@ def _average(
     C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
     noise = np.diag([1.0 if _is_noisy(g) else 0.0 for g in units])
     C = C + match_rank(noise, C)
-    factors, kept = _merged(factors, units, same or tuple(range(len(factors))))
-    C = C[..., kept, :][..., :, kept] if len(kept) < len(units) else C
+    factors, positions = _merged(factors, units, same or tuple(range(len(factors))))
+    C = C[..., positions, :][..., :, positions] if len(positions) < len(units) else C
     prefactor = jnp.ones_like(C[..., 0, 0])
     for x, factor in enumerate(factors):
         if factor[0][1] == DELTA:
@@ -248,6 +248,6 @@ def normalised(C: Float[Array, "... n n"]) -> tuple[Covariance, list[Number]]:
 
 
 def power_of_two(x: Number) -> Number:
-    """The largest power of two that is not above x > 0."""
+    """The largest power of two that is at most x > 0."""
     bits = jax.lax.bitcast_convert_type(x, jnp.uint64)
     return jax.lax.bitcast_convert_type(bits & jnp.uint64(0x7FF0_0000_0000_0000), jnp.float64)

@@ -1,4 +1,4 @@
-"""Averages of products of signs and fields: what every orthant average is made of.
+"""Averages of products of signs and fields: the building blocks of every orthant average.
 
 With s_c = sgn z_c and jointly Gaussian z:
 
@@ -53,7 +53,7 @@ def pair_angle(C: Covariance, c: int, d: int) -> Number:
 
 
 def _area(C: Covariance, c: int, d: int, private: float = PRIVATE) -> Number:
-    """√(C_cc C_dd - C_cd²), for denominators: never zero."""
+    """√(C_cc C_dd - C_cd²), never zero, for denominators."""
     return jnp.sqrt(determinant(C, c, d) + 2 * private**2 * at(C, c, c) * at(C, d, d))
 
 
@@ -126,7 +126,7 @@ def _components(
 
 
 def bounded(x: Number, bound: Number) -> Number:
-    """x, but not beyond ±bound."""
+    """x, clipped to ±bound."""
     return jnp.clip(x, -bound, bound)
 
 

@@ -68,7 +68,7 @@ def rows(C: Covariance) -> Rows:
 
 
 def computed_once(values: Tree) -> Tree:
-    """Keep the compiler from computing shared values again for each of their uses."""
+    """Keep the compiler from recomputing a shared value for each of its uses."""
     same: Tree = jax.lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
     return same
 

@@ -1,4 +1,4 @@
-"""Moments of many fields over one covariance, each part of them computed once.
+"""Moments of many fields over one covariance; every shared quantity is computed once.
 
 The formulas are those of `tutelage.averages.orthant.moments`.  What belongs to a pair of signs (its
 angle, and the components of every field along its bisectors) is computed once for the pair, and a

@@ -89,7 +89,7 @@ class Moments:
 
 
 class Terms(NamedTuple):
-    """Which moments some sums have, in the order of the groups, and how much of them.
+    """The moments that occur in given sums, in the order of their groups, and their coefficients.
 
     Data, not part of a program.
     """
@@ -115,10 +115,10 @@ class Sums(Module):
             {k: c for k, c in expansion.items() if (len(k[0]) + len(k[1])) % 2 == 0}
             for expansion in expansions
         ]
-        kept = tuple(dict.fromkeys(key for expansion in even for key in expansion))
-        self.moments = _by_kind(kept)
+        keys = tuple(dict.fromkeys(key for expansion in even for key in expansion))
+        self.moments = _by_kind(keys)
         members = np.concatenate([members for _, members, _ in self.moments.groups])
-        place = {kept[number]: where for where, number in enumerate(members)}
+        place = {keys[number]: where for where, number in enumerate(members)}
         lengths = np.array([len(expansion) for expansion in even])
         groups = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
         self.terms = tuple(
@@ -140,13 +140,13 @@ class Sums(Module):
         self, factors: Float[np.ndarray, "rows sums_of_a_row"]
     ) -> Float[np.ndarray, "rows moments"]:
         """Return the coefficient of every moment in Σ factor × sum, over the sums of each row."""
-        found = np.zeros((len(factors), self.moments.count))
+        weights = np.zeros((len(factors), self.moments.count))
         sums = np.argsort(self.order)
         for part in self.terms:
             own, sums = sums[: len(part.places)], sums[len(part.places) :]
             row, factor = own // factors.shape[1], factors.ravel()[own]
-            np.add.at(found, (row[:, None], part.places), factor[:, None] * part.weights)
-        return found
+            np.add.at(weights, (row[:, None], part.places), factor[:, None] * part.weights)
+        return weights
 
     def values(self, C: Float[Array, "... n n"]) -> Float[Array, "... moments"]:
         """All moments."""
@@ -167,7 +167,9 @@ def _by_kind(keys: tuple[Key, ...]) -> Moments:
 
 
 def _indices(keys: list[Key]) -> np.ndarray:
-    """Fields and signs of each key in one row; of four signs, those without a field first."""
+    """Return fields and signs of each key in one row; with four signs, those without a field come
+    first.
+    """
     rows = []
     for fields, signs in keys:
         if len(signs) == 4 and fields:

@@ -74,7 +74,7 @@ def divide(x: Twofold, y: Twofold) -> Twofold:
 
 @jax.jit
 def minor(a: Number, b: Number, c: Number, d: Number) -> Number:
-    """The determinant a·d - b·c of [[a, b], [c, d]], rounded once at the end."""
+    """The determinant a·d - b·c of [[a, b], [c, d]], rounded once, at the end."""
     return rounded(subtract(product(a, d), product(b, c)))
 
 

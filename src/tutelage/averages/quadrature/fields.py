@@ -61,15 +61,15 @@ class Field(eqx.Module):
     def deltas(self, kink: Kink) -> list[tuple[int, Scalar]]:
         """Pairs (m, J): the k-th derivative contains J δ⁽ᵐ⁾ with J the jump of g⁽ᵏ⁻¹⁻ᵐ⁾."""
         k = self.order
-        found = [(k - 2, kink.jump)]
+        deltas = [(k - 2, kink.jump)]
         if self._is_straight:
-            return found
+            return deltas
         step = 1e-9 * (1 + abs(kink.position))
         sides = jnp.stack([kink.position + step, kink.position - step])
         for m in range(k - 2):
             above, below = _regular(self.activation, k - 1 - m)(sides)
-            found.append((m, above - below))
-        return found
+            deltas.append((m, above - below))
+        return deltas
 
     @property
     def _is_straight(self) -> bool:
@@ -92,7 +92,7 @@ def _regular(g: Activation, order: int) -> Callable[[Array], Array]:
 
 
 def raise_orders(fields: Fields, *which: int) -> Fields:
-    """∂_a for every a named."""
+    """Apply ∂_a for every a in the list."""
     for a in which:
         fields = (*fields[:a], fields[a].raised(), *fields[a + 1 :])
     return fields
@@ -168,14 +168,14 @@ def _density_derivatives(x: Array, variance: Array, highest: int) -> list[Array]
 
 
 def _cleaned(conditional: Array, before: Array) -> Array:
-    """Set rows of fields that are fixed by the condition, up to rounding, to zero."""
+    """Set rows of fields that the condition fixes, up to rounding, to zero."""
     free = jnp.diagonal(conditional) > RANK_TOLERANCE * before
     return jnp.where(free[:, None] & free[None], conditional, 0.0)
 
 
 @eqx.filter_custom_jvp
 def _integral(fields: Fields, mean: Array, C: Array, *, effort: Effort) -> Estimate:
-    """Nested quadrature on several grids, whose differences are the error.
+    """Integrate on several nested grids; their differences give the error.
 
     Smooth: the trapezoidal rule and the one on shifted nodes have opposite errors, apart from
     waves that run diagonally through the axes; their mean answers, their difference and a
@@ -203,7 +203,7 @@ def _integral(fields: Fields, mean: Array, C: Array, *, effort: Effort) -> Estim
 
 
 def _from_coarser(change: Array, size: Array, power: float) -> Array:
-    """The error of the finest grid from that of a coarser one.
+    """Estimate the error of the finest grid from that of a coarser one.
 
     If its logarithm grows like n^(2/3), ¾ n nodes have its power 1/1.2 and ½ n its power 1/1.6;
     dependent kinks leave n^−2, which the smaller power 1.3 and the factor of ten allow for down

@@ -1,4 +1,5 @@
-"""One nested sum: field i depends on the coordinates 1…i, so that each sum is taken inside.
+"""One nested sum: field i depends on the coordinates 1…i, so sums over later coordinates come
+first.
 
 ⟨Π f_i⟩ = Σ_{y_1} w f_1(L_11 y_1) Σ_{y_2} w f_2(L_21 y_1 + L_22 y_2) …
 """
@@ -47,7 +48,9 @@ class Grid(NamedTuple):
     L: Float[Array, "d d"]
 
     def sum(self, nodes: int, shifted: bool = False, finest: int | None = None) -> Float[Array, ""]:
-        """Return the integral with ``nodes`` per axis, and the layers that `finest` resolves."""
+        """Return the integral with ``nodes`` per axis, and which narrow transitions `finest`
+        resolves.
+        """
         d = len(self.fields)
         narrowest = narrowest_layer(finest or nodes)
 
@@ -68,7 +71,7 @@ class Grid(NamedTuple):
         return inside(0, self.mean)
 
     def unresolved(self, nodes: int) -> Float[Array, ""]:
-        """Bound on layers too narrow for the grid, in units of Π ‖f_i‖₄.
+        """Bound the error of transitions too narrow for the grid, in units of Π ‖f_i‖₄.
 
         A jump misplaced by the width w of a layer costs w, a kink w².  Jumps closer than
         √(rounding) differ by what float64 covariances leave open.
@@ -99,7 +102,7 @@ class Grid(NamedTuple):
         return [f(self.mean[i] + s[i] * y) for i, f in enumerate(self.fields)]
 
     def _layers(self, i: int, jumps: bool) -> list[Float[Array, ""]]:
-        """Widths in y_i over which jumps, or kinks, of later fields are smeared out."""
+        """Widths in y_i of the transitions that jumps or kinks of later fields become."""
         widths = []
         for j, field in enumerate(self.fields[i + 1 :], start=i + 1):
             if self.fields[i].kinks and field.kinks and (field.order >= 1) == jumps:

@@ -28,13 +28,15 @@ LONGEST_STRETCH = 0.4
 
 
 def half_width(nodes: int) -> float:
-    """L(n) = (π² n)^(1/3), never farther than float64 can see."""
+    """L(n) = (π² n)^(1/3), at most the range in which float64 resolves the Gaussian density."""
     width: float = (np.pi**2 * nodes) ** (1 / 3)
     return min(FARTHEST, width)
 
 
 def narrowest_layer(nodes: int) -> float:
-    """The least width δ that the panels resolve; narrower layers are bounded by their width."""
+    """Smallest width δ of a transition that the panels resolve; the error of narrower ones is
+    bounded by the width.
+    """
     return half_width(nodes) / float(np.sinh(LONGEST_STRETCH * nodes / 2))
 
 

@@ -1,1 +1,3 @@
-"""One file for each framework: its object in, a `tutelage.bridge.description.Description` out."""
+"""Readers of models, one file per framework: each returns a
+`tutelage.bridge.description.Description`.
+"""

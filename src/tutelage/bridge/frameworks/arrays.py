@@ -1,4 +1,6 @@
-"""Weight matrices, lists of them, and mappings of names to arrays: state dicts, parameters."""
+"""Read weight matrices, lists of them, and mappings of names to arrays (state dicts,
+parameters).
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
@@ -43,7 +45,7 @@ def read(argument: str, network: object) -> Description:
 
 
 def as_array(argument: str, value: Any) -> np.ndarray:
-    """An array of NumPy, JAX or PyTorch, of any floating-point type, as float64."""
+    """Convert an array of NumPy, JAX or PyTorch, of any floating-point type, to float64."""
     # A variable of Flax, or one of Keras.
     value = value.get_value() if hasattr(value, "get_value") else getattr(value, "value", value)
     if hasattr(value, "detach"):  # a tensor of PyTorch, which may be on a GPU, or need a gradient
@@ -66,7 +68,7 @@ def _is_mapping(network: object) -> TypeGuard[Mapping[Any, Any]]:
 
 
 def _is_number_or_row(entry: object) -> bool:
-    """Whether a list of such entries is one matrix, not several."""
+    """Return whether a list with such entries is one matrix rather than several."""
     if isinstance(entry, list | tuple):
         return all(not isinstance(x, list | tuple) and np.ndim(x) == 0 for x in entry)
     return np.isscalar(entry)
@@ -94,7 +96,7 @@ def _of_mapping(argument: str, network: Mapping[Any, object]) -> Description:
 
 
 def _named(prefix: str, arrays: Mapping[str, object], weights: np.ndarray | None) -> Iterator[str]:
-    """Parts that are no dense layers, in words."""
+    """Describe the parts that are not dense layers."""
     words = {STRANGE[name] for name in (*arrays, *prefix.split(".")) if name in STRANGE}
     if weights is not None and weights.ndim > 2:
         words = words or {"a convolution"}
@@ -102,7 +104,7 @@ def _named(prefix: str, arrays: Mapping[str, object], weights: np.ndarray | None
 
 
 def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Arrays by their paths; the outer name ``params`` of Flax says nothing."""
+    """Return arrays by their paths, without the outer name ``params`` of Flax."""
     for name, value in tree.items():
         inner = path if name == "params" and not path else f"{path}.{name}".lstrip(".")
         if _is_mapping(value):

@@ -17,7 +17,7 @@ PASSIVE = ("Identity",)
 
 
 def read(argument: str, module: object) -> Description:
-    """Every linear layer of a module, however deep it lies."""
+    """Describe every linear layer of a module, at any depth."""
     return assembled(
         argument,
         "Equinox",
@@ -82,7 +82,7 @@ def _is_chain(module: object) -> bool:
 
 
 def _evaluated(module: object) -> Any:
-    """The module as a function of NumPy arrays, by a copy in float64."""
+    """Return the module as a function of NumPy arrays, evaluated by a copy in float64."""
 
     @cache
     def precise() -> Any:

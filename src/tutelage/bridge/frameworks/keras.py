@@ -1,4 +1,4 @@
-"""Keras models: kernels are (in, out), and a layer has its activation in it."""
+"""Keras models: kernels are (in, out), and a layer contains its activation."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -61,7 +61,7 @@ def _function(function: Any) -> Iterator[Function]:
 
 
 def _of_layer(part: Any) -> Function:
-    """A layer without weights: LeakyReLU and the like."""
+    """Describe a layer without weights, such as LeakyReLU."""
     return Function(type(part).__name__, lambda x: _applied(part, x))
 
 
@@ -78,7 +78,7 @@ def _for_jax(function: Callable[[Array], Array]) -> Any:
 
 
 def _numpy(x: object) -> np.ndarray:
-    """A tensor or a variable of any backend."""
+    """Convert a tensor or variable of any backend to NumPy."""
     return as_array("model", x)
 
 

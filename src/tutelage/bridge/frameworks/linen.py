@@ -14,20 +14,20 @@ from tutelage.bridge.frameworks.parts import in_float64
 
 
 def read(argument: str, module: object) -> Description:
-    """The parameters of a bound module as a mapping, and the module to evaluate."""
+    """Describe the parameters of a bound module as a mapping, with the module to evaluate."""
     plain, tree = _unbound(argument, module)
-    found = arrays.read(argument, tree)
+    description = arrays.read(argument, tree)
     precise = jax.tree.map(in_float64, tree)
     return replace(
-        found,
+        description,
         framework="Flax (linen)",
-        dropout=_dropout(plain, tree, found.inputs),
+        dropout=_dropout(plain, tree, description.inputs),
         call=lambda x: np.asarray(plain.apply(precise, jnp.asarray(x)), dtype=np.float64),
     )
 
 
 def _dropout(module: object, variables: object, inputs: int) -> tuple[str, ...]:
-    """Dropout layers, in words: they stand in the code of a module, and are seen when it runs."""
+    """Describe dropout layers, which only show while the code of a module runs."""
     leaves, structure = jax.tree.flatten(variables)
     shapes = tuple(jax.ShapeDtypeStruct(np.shape(x), jnp.result_type(x)) for x in leaves)
     try:
@@ -42,12 +42,12 @@ def _traced_dropout(
 ) -> tuple[str, ...]:
     from flax import linen
 
-    seen: dict[str, Dropout] = {}
+    layers: dict[str, Dropout] = {}
 
     def note(call: Any, args: Any, options: Any, context: Any) -> Any:
         if isinstance(context.module, linen.Dropout):
             name = str(context.module.name)
-            seen[name] = Dropout(name, "Dropout", float(context.module.rate))
+            layers[name] = Dropout(name, "Dropout", float(context.module.rate))
         return call(*args, **options)
 
     variables = jax.tree.unflatten(structure, shapes)
@@ -56,7 +56,7 @@ def _traced_dropout(
             jax.eval_shape(module.apply, variables, jax.ShapeDtypeStruct((1, inputs), float))
     except Exception:  # a module that needs further inputs is described as far as it ran
         pass
-    return tuple(one.words for one in seen.values() if one.rate > 0)
+    return tuple(one.words for one in layers.values() if one.rate > 0)
 
 
 def functional(argument: str, module: object) -> tuple[Any, Any]:
@@ -67,7 +67,7 @@ def functional(argument: str, module: object) -> tuple[Any, Any]:
 
 
 def _unbound(argument: str, module: Any) -> tuple[Any, Any]:
-    """The module, and its variables."""
+    """Return the module without its variables, and the variables."""
     if module.scope is None:
         received, allowed = (
             "a linen module without parameters",

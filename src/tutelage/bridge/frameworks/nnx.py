@@ -15,7 +15,7 @@ PASSIVE = ("Rngs", "RngStream")
 
 
 def read(argument: str, module: object) -> Description:
-    """Every linear layer of a module, however deep it lies."""
+    """Describe every linear layer of a module, at any depth."""
     from flax import nnx
 
     return assembled(

@@ -22,7 +22,7 @@ def assembled(
     ordered: bool,
     **known: object,
 ) -> Description:
-    """The description; in an ordered one the functions are those between the layers."""
+    """Describe the parts; in an ordered model the functions are those between the layers."""
     every = list(parts)
     layers = [part for part in every if isinstance(part, Layer)]
     strange = [part for part in every if isinstance(part, str)]
@@ -37,7 +37,7 @@ def assembled(
 
 
 def _between(parts: list[Any]) -> tuple[list[Function], list[str]]:
-    """One function after each layer but the last, and what stands where the theory has nothing."""
+    """Return one function after each layer but the last, and the parts that the theory lacks."""
     places: list[list[Function]] = [[]]
     for part in parts:
         if isinstance(part, Layer):
@@ -67,7 +67,7 @@ def _composed(functions: list[Function]) -> Function:
 
 
 def jax_function(function: Any) -> Function:
-    """A function written for JAX arrays."""
+    """Return a function of JAX arrays."""
     name = getattr(function, "__name__", None) or type(function).__name__
 
     def values(x: np.ndarray) -> np.ndarray:
@@ -77,6 +77,6 @@ def jax_function(function: Any) -> Function:
 
 
 def in_float64(x: PyTree) -> Any:
-    """A leaf of a tree of parameters, if it is an array of real numbers; anything else as it is."""
+    """Convert a leaf of real numbers to float64; return any other leaf unchanged."""
     real = hasattr(x, "dtype") and jnp.issubdtype(x.dtype, jnp.floating)
     return jnp.asarray(x, jnp.float64) if real else x

@@ -18,7 +18,7 @@ CHAIN, CONTAINERS = "Sequential", ("ModuleList", "ModuleDict")
 
 
 def read(argument: str, module: object) -> Description:
-    """Every linear layer of a module, however deep it lies."""
+    """Describe every linear layer of a module, at any depth."""
     return assembled(
         argument,
         "PyTorch",
@@ -49,7 +49,7 @@ def _parts(argument: str, module: Any, name: str) -> Iterator[Part]:
 
 
 def _is_chain(module: Any) -> bool:
-    """Whether an input passes the submodules in the order in which they are listed."""
+    """Return whether an input passes the submodules in the order of their list."""
     own = type(module).__module__.startswith("torch.nn.modules")
     kind = type(module).__name__
     if own and kind == CHAIN:
@@ -68,7 +68,9 @@ def _function(module: Any) -> Function:
 
 
 def _evaluated(module: Any) -> Any:
-    """The module as a function of NumPy arrays, by a copy in float64 that is not trained."""
+    """Return the module as a function of NumPy arrays, evaluated by an untrained copy
+    in float64.
+    """
 
     @cache
     def precise() -> Any:

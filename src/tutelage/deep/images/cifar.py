@@ -34,7 +34,7 @@ NAMES = (
 
 @with_checked_arguments
 class Images(NamedTuple):
-    """Training images and images for evaluation.
+    """Images for training and for evaluation.
 
     train, test: bytes of shape (images, height, width, colours).
     train_labels, test_labels: numbers of classes from 0, of shape (images,).

@@ -95,15 +95,15 @@ def evaluate(
     labels: Int[AnyArray, " n"] | None,
     scale: Float[AnyArray, "2 ..."] | None,
 ) -> tuple[list[Sums], float, float]:
-    """Compute sums of the hidden layers, accuracy of the student, mean of (f*_L - f_L)²."""
+    """Compute sums over the hidden layers, accuracy of the student, mean of (f*_L - f_L)²."""
     if not len(images):
         raise InputError("images", "none", "there has to be at least one to evaluate with")
     y = jnp.zeros(len(images), int) if labels is None else jnp.asarray(labels)
     total = None
     for i in range(0, len(images), CHUNK):
         part = slice(i, i + CHUNK)
-        found = _chunk(student, teacher, jnp.asarray(images[part]), y[part], scale)
-        total = found if total is None else jax.tree.map(jnp.add, total, found)
+        of_chunk = _chunk(student, teacher, jnp.asarray(images[part]), y[part], scale)
+        total = of_chunk if total is None else jax.tree.map(jnp.add, total, of_chunk)
     assert total is not None
     sums, right, squares = jax.tree.map(np.asarray, total)
     values = len(images) * student.widths[-1]
@@ -172,14 +172,14 @@ def measure(
     labels: Int[AnyArray, " n"] | None,
     scale: Float[Array, "2 ..."] | None,
 ) -> dict[str, np.ndarray]:
-    """Measure what is recorded of a student at one epoch."""
+    """Measure a student at one epoch."""
     sums, accuracy, loss = evaluate(student, teacher, images, labels, scale)
-    found = {"accuracy": np.asarray(accuracy), "evaluation_loss": np.asarray(loss)}
+    measured = {"accuracy": np.asarray(accuracy), "evaluation_loss": np.asarray(loss)}
     for layer, s in enumerate(sums, start=1):
         ρ = correlation(s)
-        found[f"teacher_correlation_{layer}"] = ρ.max(axis=0)
-        found[f"winner_{layer}"] = ρ.argmax(axis=0)
-    return found
+        measured[f"teacher_correlation_{layer}"] = ρ.max(axis=0)
+        measured[f"winner_{layer}"] = ρ.argmax(axis=0)
+    return measured
 
 
 def check_same_depth(student: ConvNet, teacher: ConvNet) -> None:

@@ -1,4 +1,4 @@
-"""Structured pruning: the weak channels of a teacher are removed."""
+"""Structured pruning: remove the weak channels of a teacher."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from tutelage.deep.images.measures import CHUNK, checked_images, checked_scale, 
 
 
 class PrunedConvNet(NamedTuple):
-    """A narrower network, and for each hidden layer the indices of the channels that are left."""
+    """A narrower network, and for each hidden layer the indices of the remaining channels."""
 
     network: ConvNet
     kept: tuple[np.ndarray, ...]
@@ -35,8 +35,8 @@ def channel_strengths(
     images, scale = checked_images(network, images), checked_scale(scale)
     squares = None
     for i in range(0, len(images), CHUNK):
-        found = _squares(network, jnp.asarray(images[i : i + CHUNK]), scale)
-        squares = found if squares is None else jax.tree.map(jnp.add, squares, found)
+        of_chunk = _squares(network, jnp.asarray(images[i : i + CHUNK]), scale)
+        squares = of_chunk if squares is None else jax.tree.map(jnp.add, squares, of_chunk)
     if squares is None:
         raise InputError(
             "images", "none", "the strength of channels is measured on at least one image"
@@ -114,5 +114,5 @@ def only_channels(network: ConvNet, kept: tuple[np.ndarray, ...]) -> ConvNet:
     # The last layer has a row for each pixel and channel.
     top = _fan_out(network)[-1][:, kept[-1]]
     b = [np.asarray(b)[nodes] for b, nodes in zip(network.biases[:-1], kept, strict=True)]
-    made = ConvNet((*W, top.reshape(-1, top.shape[-1])), (*b, network.biases[-1]))
-    return jax.tree.map(jnp.asarray, made)
+    narrower = ConvNet((*W, top.reshape(-1, top.shape[-1])), (*b, network.biases[-1]))
+    return jax.tree.map(jnp.asarray, narrower)

@@ -62,12 +62,12 @@ def train_on_images(
         winner_l; attributes teacher_accuracy as pre-trained, pruned and tuned; ``outcome``,
         "reached", "diverged" or, in a study that has not come to its end, "interrupted".
     """
-    wanted = [positive_integer("multiples", m, "(1, 2, 5)") for m in multiples]
-    if not wanted or len(set(wanted)) < len(wanted):
+    checked = [positive_integer("multiples", m, "(1, 2, 5)") for m in multiples]
+    if not checked or len(set(checked)) < len(checked):
         raise InputError("multiples", repr(multiples), "they have to be different", "(1, 2, 5)")
     positive_integer("runs", runs, "runs=1")
-    epochs = pretraining.epochs + tuning.epochs + learning.epochs * runs * len(wanted)
-    bar, done = Progress(progress, epochs, "epochs"), itertools.count(1)
+    epochs = pretraining.epochs + tuning.epochs + learning.epochs * runs * len(checked)
+    bar, finished = Progress(progress, epochs, "epochs"), itertools.count(1)
     study = ImageStudy(
         images,
         hidden,
@@ -77,14 +77,14 @@ def train_on_images(
         learning=learning,
         seed=seed,
         checkpoint=checkpoint,
-        watch=lambda *_: bar.show(next(done)),
+        watch=lambda *_: bar.show(next(finished)),
     )
     with bar:
         teacher = study.teacher()
         measured = {
             (m, run): study.student(teacher.network, m, run)[1]
             for run in range(runs)
-            for m in wanted
+            for m in checked
         }
     device = {"device": jax.devices()[0].device_kind}
     return as_dataset(device, teacher.accuracies, measured)
@@ -99,20 +99,20 @@ def as_dataset(
     multiples = sorted({m for m, _ in measured})
     runs = 1 + max(run for _, run in measured)
     epochs = max(len(one["accuracy"]) for one in measured.values())
-    made: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     for name, array in next(iter(measured.values())).items():
         dtype = np.float64 if array.dtype.kind == "f" else np.int64
         whole = np.full((len(multiples), runs, epochs, *array.shape[1:]), missing(array), dtype)
         for (m, run), one in measured.items():
             whole[multiples.index(m), run, : len(one[name])] = one[name]
-        made[name] = (("multiple", "run", "epoch", *node_axes(name)), whole)
+        variables[name] = (("multiple", "run", "epoch", *node_axes(name)), whole)
     outcomes = [
         [_outcome(measured.get((m, run)), epochs) for run in range(runs)] for m in multiples
     ]
-    made["outcome"] = (("multiple", "run"), np.array(outcomes))
+    variables["outcome"] = (("multiple", "run"), np.array(outcomes))
     coords = {"multiple": multiples, "run": np.arange(runs), "epoch": np.arange(epochs)}
     attrs = {**attributes, "teacher_accuracy": np.asarray(accuracies)}
-    return xr.Dataset(made, coords=coords, attrs=attrs)
+    return xr.Dataset(variables, coords=coords, attrs=attrs)
 
 
 def _outcome(one: Measured | None, epochs: int) -> str:

@@ -40,7 +40,7 @@ Watch = Callable[[str, int, Measured], None]
 
 
 class ImageStudy:
-    """The stages of a study with one set of images; each can be interrupted.
+    """The stages of a study with one set of images; each resumes from its checkpoint.
 
     images: from `cifar10`.
     hidden: channels of the teacher before pruning.
@@ -124,8 +124,8 @@ class ImageStudy:
         )[0]
 
     def _accuracy(self, network: ConvNet) -> Measured:
-        found = evaluate(network, network, self.test, self.images.test_labels, self.scale)
-        return {"accuracy": np.asarray(found[1])}
+        evaluation = evaluate(network, network, self.test, self.images.test_labels, self.scale)
+        return {"accuracy": np.asarray(evaluation[1])}
 
     def _learn(
         self,

@@ -72,8 +72,10 @@ def teacher(
     finite_number("polarity", polarity, at_least=0.0, hint="polarity=1")
     examples = as_examples("data", data, widths[0])
     check_construction(construction, widths)
-    made = make_teacher(generator(seed, TEACHER), widths, float(polarity), examples, construction)
-    return as_jax(made)
+    network = make_teacher(
+        generator(seed, TEACHER), widths, float(polarity), examples, construction
+    )
+    return as_jax(network)
 
 
 @validated
@@ -112,7 +114,7 @@ def student(
 
 
 def widths_of(hidden: Any, inputs: int, outputs: int) -> tuple[int, ...]:
-    """d, m_1, …, C."""
+    """Return d, m_1, …, C."""
     if isinstance(hidden, str):
         parts: Sequence[Any] = [int(n) if n.isdecimal() else n for n in hidden.split("-")]
     else:
@@ -158,7 +160,7 @@ def make_teacher(
     examples: Examples,
     construction: str = TEXT,
 ) -> Network:
-    """Make a teacher from checked arguments, with NumPy's random numbers."""
+    """Make a teacher from validated arguments, with NumPy's random numbers."""
     if construction == CODE and len(widths) == 3:
         return _short_lists(random, widths, p)
     f = examples.sample(random, FOR_BIASES, widths[0]).astype(float)
@@ -190,7 +192,7 @@ def _short_lists(random: np.random.Generator, widths: tuple[int, ...], p: float)
 
 
 def _distinct(random: np.random.Generator, m: int, n: int) -> np.ndarray:
-    """Draw columns with entries from a list: none is zero, no two are parallel."""
+    """Draw columns with entries from a list; none is zero and no two are parallel."""
     columns: dict[tuple[float, ...], np.ndarray] = {}
     while len(columns) < n:
         w = random.choice(ENTRIES, m)
@@ -205,7 +207,7 @@ def make_student(
     scale: float = 1.0,
     construction: str = TEXT,
 ) -> Network:
-    """Make a student from checked arguments."""
+    """Make a student from validated arguments."""
     if construction == CODE and len(widths) == 3:
         drawn = tuple(scale * START * random.standard_normal(shape) for shape in pairwise(widths))
         return Network(drawn, tuple(np.zeros(n) for n in widths[1:]))

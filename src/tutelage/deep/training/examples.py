@@ -13,7 +13,7 @@ from tutelage._jax import jax, jnp
 
 
 def written(number: float) -> str:
-    """Write the shortest decimal that determines a float64.
+    """Format with the fewest digits that determine a float64.
 
     >>> written(10.0), written(1 / 3)
     ('10', '0.3333333333333333')
@@ -81,7 +81,7 @@ class Uniform(Examples):
 
 
 class Rows(Examples):
-    """Rows of an array, a fixed set; samples of it are rows drawn at random."""
+    """Rows of an array as a fixed set; a sample is rows drawn at random."""
 
     array: Float[Array, "rows inputs"]
 
@@ -107,12 +107,12 @@ def as_examples(argument: str, data: CheckedInside[str | ArrayLike], inputs: int
     if isinstance(data, str):
         kind, _, width = data.partition(":")
         try:
-            made = KINDS[kind](*([float(width)] if width else []))
+            examples = KINDS[kind](*([float(width)] if width else []))
         except (KeyError, ValueError):
             allowed = f"it has to be one of {', '.join(KINDS)}, or an array"
             raise InputError(argument, repr(data), allowed, '"gaussian:10"') from None
         finite_number(argument, float(width or 1.0), above=0.0, hint='"gaussian:10"')
-        return made
+        return examples
     array = finite_array(argument, data)
     if array.ndim != 2 or array.shape[1] != inputs or not len(array):
         allowed = f"it has to be a matrix with {inputs} columns and at least one row"

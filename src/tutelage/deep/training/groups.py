@@ -26,7 +26,7 @@ from tutelage.deep.training.settings import Settings
 
 
 class Group(NamedTuple):
-    """Runs that are computed as one batch; arrays have a leading axis of runs."""
+    """Runs that are computed as one batch; arrays have a leading run axis."""
 
     teachers: Network
     keys: Any
@@ -36,10 +36,10 @@ class Group(NamedTuple):
 def first_students(given: Settings) -> Network:
     """Make the students of all runs before the first step."""
     random = (generator(given.seed, STUDENT, run) for _, run in _everyone(given))
-    made = [
+    networks = [
         make_student(one, given.student, given.start_scale, given.construction) for one in random
     ]
-    return cast(stacked(made), given.dtype)
+    return cast(stacked(networks), given.dtype)
 
 
 def groups_of(given: Settings) -> tuple[Group, ...]:
@@ -51,7 +51,9 @@ def groups_of(given: Settings) -> tuple[Group, ...]:
 
 
 def evaluation_set(given: Settings) -> Float[Array, "examples inputs"]:
-    """Return the examples for evaluation, equal for all runs: drawn, or rows kept of an array."""
+    """Return the evaluation examples, the same for all runs: drawn, or held-out rows of
+    an array.
+    """
     rows = given.held_out
     if rows is None:
         random = generator(given.seed, EVALUATION)
@@ -92,7 +94,7 @@ _keys = jax.jit(jax.vmap(jax.random.fold_in, (None, 0)))
 
 
 def stacked(networks: list[Network]) -> Network:
-    """Stack networks of equal widths to one batch."""
+    """Stack networks of equal widths into one batch."""
     return as_jax(jax.tree.map(lambda *arrays: np.stack(arrays), *networks))
 
 
@@ -107,7 +109,7 @@ def concatenated(batches: Sequence[Network]) -> Network:
 
 
 def split_into_groups(batch: Network, groups: Sequence[Group]) -> list[Network]:
-    """Split a batch into those of the groups; the inverse of `concatenated`."""
+    """Split a batch into its groups; the inverse of `concatenated`."""
     ends = np.cumsum([len(group.keys) for group in groups])
     parts = (np.split(np.asarray(x), ends[:-1]) for x in jax.tree.leaves(batch))
     shape = jax.tree.structure(batch)

@@ -1,4 +1,4 @@
-"""Pruning: student nodes that follow no teacher node are removed, and the change is measured."""
+"""Pruning: remove student nodes that follow no teacher node, and measure the change."""
 
 from dataclasses import dataclass
 

@@ -24,7 +24,7 @@ def as_dataset(
         variables[name] = axes, _unflattened(np.swapaxes(array, 0, 1), given)
     for owner, network in (("student", students), ("teacher", teachers)):
         variables |= _weights(owner, network, given)
-    made = xr.Dataset(
+    dataset = xr.Dataset(
         variables,
         coords={
             "polarity": list(given.polarity),
@@ -37,19 +37,19 @@ def as_dataset(
     for W in students.weights:  # after the last epoch, which may not be a recorded one
         finite &= np.isfinite(W).all(axis=(1, 2))
     outcome = _unflattened(np.where(finite, "reached", "diverged"), given)
-    made["outcome"] = ("polarity", "run"), outcome
-    return made
+    dataset["outcome"] = ("polarity", "run"), outcome
+    return dataset
 
 
 def _while_finite(measured: Measured) -> Measured:
     """Replace correlations of diverged runs by NaN, and the nodes that they follow by -1."""
     finite = np.isfinite(measured["evaluation_loss"])
-    kept = dict(measured)
+    replaced = dict(measured)
     for name, array in measured.items():
         if name.rpartition("_")[0] in FOLLOWING:
-            here = finite.reshape(*finite.shape, *[1] * (np.ndim(array) - finite.ndim))
-            kept[name] = np.where(here, array, missing(array))
-    return kept
+            mask = finite.reshape(*finite.shape, *[1] * (np.ndim(array) - finite.ndim))
+            replaced[name] = np.where(mask, array, missing(array))
+    return replaced
 
 
 FOLLOWING = ("teacher_correlation", "student_correlation", "correlation", "winner", "follows")
@@ -58,16 +58,16 @@ FOLLOWING = ("teacher_correlation", "student_correlation", "correlation", "winne
 def _weights(owner: str, network: Network, given: Settings) -> dict[str, Any]:
     L = network.depth
     nodes = ["input", *(f"{owner}_{layer}" for layer in range(1, L)), "output"]
-    made: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     for layer in range(1, L + 1):
         W, b = np.asarray(network.weights[layer - 1]), np.asarray(network.biases[layer - 1])
         axes = ("polarity", "run")
-        made[f"{owner}_weights_{layer}"] = (
+        variables[f"{owner}_weights_{layer}"] = (
             (*axes, nodes[layer - 1], nodes[layer]),
             _unflattened(W, given),
         )
-        made[f"{owner}_biases_{layer}"] = ((*axes, nodes[layer]), _unflattened(b, given))
-    return made
+        variables[f"{owner}_biases_{layer}"] = ((*axes, nodes[layer]), _unflattened(b, given))
+    return variables
 
 
 def _unflattened(array: np.ndarray, given: Settings) -> np.ndarray:

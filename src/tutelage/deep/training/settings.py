@@ -72,7 +72,7 @@ class Settings(NamedTuple):
         return PRECISIONS[self.precision]
 
     def identity(self) -> dict[str, Any]:
-        """Everything that results depend on, for the checkpoint."""
+        """All settings that determine the results, for the checkpoint."""
         named = self._asdict() | {"data": self.data.name, "held_out": None} | versions()
         if isinstance(self.data, Rows):
             named["held_out"] = digest(self.data.array, self.held_out)
@@ -83,12 +83,12 @@ def _check_sizes(widths: tuple[int, ...], multiple: int, runs: int, evaluation: 
     """Refuse students whose weights, gradients and fields do not fit in memory."""
     k = positive_integer("multiple", multiple, "multiple=5")
     count = positive_integer("runs", runs, "runs=32")
-    shown = positive_integer("evaluation", evaluation, "evaluation=10_000")
+    examples = positive_integer("evaluation", evaluation, "evaluation=10_000")
     student = lambda k: sum(m * n for m, n in pairwise(over_realized(widths, k)))  # noqa: E731
     check_memory("multiple", k, lambda k: 32 * student(k), "the weights of one student")
     check_memory("runs", count, lambda runs: 32 * runs * student(k), "the weights of all students")
     nodes = sum(over_realized(widths, k))
-    check_memory("evaluation", shown, lambda n: 16 * n * nodes, "the fields of all examples")
+    check_memory("evaluation", examples, lambda n: 16 * n * nodes, "the fields of all examples")
 
 
 def settings(

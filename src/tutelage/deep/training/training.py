@@ -143,8 +143,8 @@ def train(
         seed=seed,
         correlations=correlations,
     )
-    found = _trained(given, checkpoint, progress)
-    return found.isel(polarity=0, drop=True) if shape_of("polarity", polarity) == () else found
+    dataset = _trained(given, checkpoint, progress)
+    return dataset.isel(polarity=0, drop=True) if shape_of("polarity", polarity) == () else dataset
 
 
 def _trained(given: Settings, checkpoint: FileName | None, progress: bool) -> xr.Dataset:
@@ -206,7 +206,7 @@ def advance(
 
 
 def _on_all_cores(call: Callable[..., PyTree], *lists: Sequence[PyTree]) -> list[Any]:
-    """Call a function for each group, in threads that wait for the arrays, to use all cores."""
+    """Call a function for each group in threads, so that several cores work."""
     if len(lists[0]) == 1:
         return [call(*(one for (one,) in lists))]
     return list(_pool().map(lambda *one: jax.block_until_ready(call(*one)), *lists))
@@ -235,7 +235,7 @@ def _block(
     steps: int,
     batch: int,
 ) -> Network:
-    """Take the steps of a group from an example on, numbered in the epoch and in all epochs.
+    """Take the steps of a group from a given example on, numbered within the epoch and overall.
 
     Examples and what teachers say to them come before the first step: gathered or drawn for each
     step alone they take longer than the step.
@@ -261,7 +261,7 @@ def _block(
 
 
 def _drawn(given: Settings) -> tuple[int, int | None]:
-    """Return examples of a fixed set, and how many of them an epoch draws, if not all once."""
+    """Return the examples of a fixed set, and how many of them an epoch draws if not all."""
     return given.examples, None if given.steps is None else given.steps * given.batch
 
 

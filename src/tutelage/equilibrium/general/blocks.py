@@ -15,7 +15,7 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Groups of units with equal overlaps, and the part each group of students plays.
+    """Groups of units with equal overlaps, and the role of each group of students.
 
     students, teachers: groups of units, numbered from 1, that overlap equally with all others.
     assigned: for every group of students the group of teachers (its place in ``teachers``) that
@@ -91,7 +91,7 @@ def canonical_order(overlaps: Overlaps) -> Overlaps:
 
 
 def matched_overlaps(R: ArrayLike) -> tuple[float, float]:
-    """R, the mean overlap of students with the teachers matched to them, and S, all the others'.
+    """R, the mean overlap of students with their matched teachers, and S, with all other teachers.
 
     >>> matched_overlaps([[0.1, 0.8], [0.9, 0.2]])  # student 1 belongs to teacher 2
     (0.8500000000000001, 0.15000000000000002)
@@ -104,7 +104,9 @@ def matched_overlaps(R: ArrayLike) -> tuple[float, float]:
 
 
 def _groups(own: np.ndarray, other: np.ndarray, tolerance: float) -> list[list[int]]:
-    """Units that can be swapped: equal overlaps with the other kind and among their own."""
+    """Group units that can be swapped: equal overlaps with the other network and with
+    each other.
+    """
     groups: list[list[int]] = []
     for i in range(len(own)):
         for group in groups:
@@ -137,7 +139,7 @@ def _matching(R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _parts(
     mean: np.ndarray, students: list[list[int]], teachers: list[list[int]], tolerance: float
 ) -> tuple[list[int], list[int]]:
-    """The group of teachers each group of students is assigned to, and the sign."""
+    """Return the group of teachers assigned to each group of students, and the sign."""
     sizes = np.array([len(group) for group in teachers])
     if sorted(map(len, students)) == sorted(sizes):
         # The remaining groups share the remaining teachers.

@@ -18,7 +18,7 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
 class Place(NamedTuple):
-    """Coordinates, and what the free energy does there."""
+    """Coordinates, and the free energy with its derivatives there."""
 
     z: Float[Array, "... d"]
     value: Float[Array, "..."]
@@ -69,7 +69,7 @@ def _advance(landscape: Landscape, load: Array, now: Descent) -> Descent:
 
 
 def _stepped(landscape: Landscape, load: Array, now: Descent) -> Descent:
-    """One descent after one step, taken back where βf grows."""
+    """Take one step of a descent, rejected where βf grows."""
     full = _saddle_free(now.place.gradient, now.place.hessian)
     length = jnp.sqrt(jnp.sum(full**2))
     z = now.place.z + full * jnp.minimum(1.0, now.radius / jnp.maximum(length, 1e-300))

@@ -34,10 +34,10 @@ class Landscape(eqx.Module):
     def __init__(self, scenario: Scenario, method: Method | str | None = None):
         self.error = PairError(scenario, method)
         values, vectors = np.linalg.eigh(np.asarray(scenario.T))
-        kept = values > _RANK * max(values[-1], 0.0)
-        basis = vectors[:, kept] * np.sqrt(values[kept])
+        is_direction = values > _RANK * max(values[-1], 0.0)
+        basis = vectors[:, is_direction] * np.sqrt(values[is_direction])
         # The symmetric root keeps the names of the teachers: A = R where T is the identity.
-        self.basis = jnp.asarray(basis @ vectors.T if np.all(kept) else basis)
+        self.basis = jnp.asarray(basis @ vectors.T if np.all(is_direction) else basis)
 
     @property
     def rank(self) -> int:
@@ -93,10 +93,10 @@ class Landscape(eqx.Module):
         """
         K = self.error.scenario.K
         Q, R = self.overlaps(z)
-        here = self.error.pairs(Q, R)
-        value = self.error(here)
+        pairs = self.error.pairs(Q, R)
+        value = self.error(pairs)
         (q1, r1), (q2, r2) = (
-            self.error.split(f(here)) for f in (self.error.first, self.error.second)
+            self.error.split(f(pairs)) for f in (self.error.first, self.error.second)
         )
         q1, q2 = (jnp.zeros((K, K)).at[np.triu_indices(K, 1)].set(q) for q in (q1, q2))
 

@@ -111,13 +111,13 @@ def minima(
             "at least one has to converge",
             "more starts, another seed",
         )
-    found = [_minimum(landscape, ends, spectra, Q, R, group) for group in groups]
-    return tuple(sorted(found, key=lambda minimum: minimum.free_energy))
+    distinct = [_minimum(landscape, ends, spectra, Q, R, group) for group in groups]
+    return tuple(sorted(distinct, key=lambda minimum: minimum.free_energy))
 
 
 @eqx.filter_jit
 def _described(landscape: Landscape, load: Array, z: Float[Array, "n d"]) -> tuple[Array, ...]:
-    """Eigenvalues of the Hessian, Q and R of every state."""
+    """Compute eigenvalues of the Hessian, Q and R of every state."""
     hessians = jax.vmap(lambda z: landscape.hessian(z, load))(z)
     return jnp.linalg.eigvalsh(hessians), *jax.vmap(landscape.overlaps)(z)
 
@@ -125,7 +125,7 @@ def _described(landscape: Landscape, load: Array, z: Float[Array, "n d"]) -> tup
 def _distinct(
     steps: np.ndarray, spectra: np.ndarray, Q: np.ndarray, R: np.ndarray
 ) -> list[list[int]]:
-    """Descents that ended in the same minimum, up to the names of the units.
+    """Group descents that ended in the same minimum, up to the names of the units.
 
     States that differ by names have the same overlaps in another order and the same spectrum.
     """
@@ -146,7 +146,7 @@ def _distinct(
 
 
 def _minimum(landscape: Landscape, ends: Descent, spectra, Q, R, group) -> Minimum:
-    """The best polished of several descents, described."""
+    """Describe the best polished one of several descents."""
     i = min(group, key=lambda j: float(ends.step[j]))
     scenario = landscape.error.scenario
     overlaps = Overlaps(Q[i], R[i], scenario.T)

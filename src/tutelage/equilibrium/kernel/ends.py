@@ -76,7 +76,7 @@ class Ends:
         y, w = on_panels(graded_edges(LIMIT, centres, halvings=HALVINGS), POINTS)
         w = w * np.exp(-(y**2) / 2) / math.sqrt(2 * math.pi)
         zeroth, first, second = (w * f for f in _in_chunks(self._g, x[:, None] + sigma * y))
-        found = np.array([
+        values = np.array([
             np.sum(zeroth, axis=1),
             np.sum(first, axis=1),
             np.sum(second, axis=1),
@@ -85,8 +85,8 @@ class Ends:
         for position, jump in self._kinks:
             t = (position - x) / sigma
             bell = jump * np.exp(-(t**2) / 2) / (math.sqrt(2 * math.pi) * sigma)
-            found[2:] += np.array([bell, bell * t / sigma])
-        return found
+            values[2:] += np.array([bell, bell * t / sigma])
+        return values
 
 
 @eqx.filter_jit

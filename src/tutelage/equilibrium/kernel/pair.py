@@ -114,10 +114,13 @@ class Interpolated(PairKernel):
             if points == MOST_POINTS or np.max(np.abs(a[-points // 8 :])) < ROUNDING:
                 break
             points *= 2
-        kept = np.flatnonzero(np.max(np.abs(a), axis=1) > 1e-2 * ROUNDING)
+        significant = np.flatnonzero(np.max(np.abs(a), axis=1) > 1e-2 * ROUNDING)
         # Each length is compiled anew: few lengths need few programs.
         self.coefficients = jnp.asarray(
-            a[: COEFFICIENTS_PER_BLOCK * (1 + max(kept, default=0) // COEFFICIENTS_PER_BLOCK)]
+            a[
+                : COEFFICIENTS_PER_BLOCK
+                * (1 + max(significant, default=0) // COEFFICIENTS_PER_BLOCK)
+            ]
         )
 
     def value(self, c):

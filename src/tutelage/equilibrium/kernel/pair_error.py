@@ -74,7 +74,7 @@ class PairError(eqx.Module):
     def split(
         self, pairs: Float[Array, "... p"]
     ) -> tuple[Float[Array, "... pairs"], Float[Array, "... K M"]]:
-        """Undo `pairs`: Q_ik for i < k, and R."""
+        """Split a vector of `pairs` into Q_ik for i < k, and R."""
         K, M = self.scenario.K, self.scenario.M
         q, r = jnp.split(pairs, [K * (K - 1) // 2], axis=-1)
         return q, r.reshape(*r.shape[:-1], K, M)

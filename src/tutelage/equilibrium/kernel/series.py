@@ -42,7 +42,7 @@ class SeriesData(NamedTuple):
 
 
 def hermite_data(g: Activation) -> SeriesData:
-    """c_n², to the first of the orders that exhausts ⟨g''²⟩, or else to 4096.
+    """Compute c_n² up to the first order that exhausts ⟨g''²⟩, at most 4096.
 
     In closed form where there is one, and else by quadrature.
     """
@@ -62,7 +62,7 @@ def hermite_data(g: Activation) -> SeriesData:
 
 
 def _check_resolved(g: Activation, square: float, order: int) -> None:
-    """Refuse activations that change between the nodes: a finer rule has another ⟨g²⟩."""
+    """Refuse activations that the nodes do not resolve: a finer rule gives another ⟨g²⟩."""
     z, w = nodes(4 * order, [float(kink.position) for kink in g.kinks])
     difference = abs(float(w @ values_with_weight(g, z) ** 2) - square)
     if not difference <= RESOLVED * square:
@@ -75,7 +75,9 @@ def _check_resolved(g: Activation, square: float, order: int) -> None:
 
 
 def _check_spread(g: Activation, squares: np.ndarray, square: float) -> None:
-    """Refuse activations that oscillate so fast that κ̃ is rounding except next to ρ = ±1."""
+    """Refuse activations that oscillate so fast that κ̃ is only rounding error except next to ρ =
+    ±1.
+    """
     n, rest = np.arange(2, len(squares)), square - squares[0] - squares[1]
     if rest > COMPLETE * square and n @ (squares[2:] * 0.5 ** (n - 1.0)) < FAINTEST * rest:
         raise InputError(
@@ -118,11 +120,11 @@ def _coefficients(order: int, z: np.ndarray, wf: np.ndarray) -> np.ndarray:
     """Σ wf ψ_n for n = 0 … order, by √(n+1) ψ_{n+1} = z ψ_n − √n ψ_{n−1}."""
     matter = np.abs(wf) > 1e-30 * np.max(np.abs(wf))
     z, wf = z[matter], wf[matter]
-    below, here = np.zeros_like(z), root_density(z)
+    below, current = np.zeros_like(z), root_density(z)
     c = np.empty(order + 1)
     for n in range(order + 1):
-        c[n] = wf @ here
-        below, here = here, (z * here - math.sqrt(n) * below) / math.sqrt(n + 1)
+        c[n] = wf @ current
+        below, current = current, (z * current - math.sqrt(n) * below) / math.sqrt(n + 1)
     return c
 
 
@@ -139,7 +141,7 @@ def _known(g: Activation, c: np.ndarray) -> np.ndarray:
 
 
 def _is_complete(g: Activation, squares: np.ndarray, z: np.ndarray, w: np.ndarray) -> bool:
-    """True if ⟨g''²⟩ is exhausted; never so with a kink, where it is infinite."""
+    """Return whether the orders exhaust ⟨g''²⟩; false with a kink, where it is infinite."""
     if any(abs(float(kink.jump)) > 0 for kink in g.kinks):
         return False
     n = np.arange(len(squares))

@@ -38,13 +38,13 @@ class Table:
         kinked: bool,
         values: Callable[[np.ndarray], np.ndarray],
     ):
-        """values: κ̃ and its derivatives, shape (4, n), of θ, because 1 − cos θ would cancel."""
+        """Tabulate κ̃ and its derivatives, shape (4, n), over θ, because 1 − cos θ would cancel."""
         self.edges, self.kinked = edges, kinked
         middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
         theta = middle[:, None] + half[:, None] * chebyshev_points(POINTS)
         rho = np.cos(theta)
-        found = values(theta.ravel()).reshape(4, *theta.shape)
-        scaled = np.stack([f / self._factor(k, rho, np.sin(theta)) for k, f in enumerate(found)])
+        sampled = values(theta.ravel()).reshape(4, *theta.shape)
+        scaled = np.stack([f / self._factor(k, rho, np.sin(theta)) for k, f in enumerate(sampled)])
         self._coefficients = chebyshev_coefficients(np.moveaxis(scaled, -1, 0))
 
     def __call__(self, rho: np.ndarray, derivative: int) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Monte Carlo of weights: a check of the free energy that does not use it."""
+"""Monte Carlo of weights: an independent check of the free energy."""

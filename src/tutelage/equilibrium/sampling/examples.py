@@ -20,7 +20,7 @@ from tutelage.model import Scenario
 
 
 class ExampleSamples(NamedTuple):
-    """Records after each move; chains of one set are neighbours.
+    """Records after each move; chains with the same examples are adjacent.
 
     replica_overlap: J^a_i · J^b_k of the first two replicas of each set.
     """
@@ -76,7 +76,7 @@ class GibbsOfExamples(eqx.Module):
         return jnp.einsum("rin,rkn->rik", J, J), jnp.einsum("rin,mn->rim", J, self.teachers)
 
     def potential(self, J: Weights, beta: Scalar) -> Float[Array, " chain"]:
-        """(β/N) Σ_μ ½ (σ − τ)², the exponent of one dimension."""
+        """(β/N) Σ_μ ½ (σ − τ)², the exponent per dimension."""
         examples, dimension = self.inputs.shape[-2:]
         return beta * examples / dimension * self.training_error(J)
 

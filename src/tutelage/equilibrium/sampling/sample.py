@@ -1,4 +1,4 @@
-"""Monte Carlo of real weight vectors: a check of the free energy that does not use it."""
+"""Monte Carlo of finite weight vectors: an independent check of the free energy."""
 
 import math
 from collections.abc import Callable
@@ -228,7 +228,7 @@ def hysteresis(
     method: Method | str | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Sweep the load up and down again, each load starting from where the last one ended.
+    """Sweep the load up and down again; each load starts from the last state of the one before.
 
     Where two minima coexist (oostwal2019 Sec. III A) the chain stays in the one it is in, and
     the way up differs from the way down; at a continuous transition both ways agree.

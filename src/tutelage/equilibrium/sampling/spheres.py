@@ -108,7 +108,7 @@ def chain(
 def _trajectory(
     density: Density, strength: Scalar, J: Weights, step: Scalar, key: Array, moves: int
 ) -> tuple[Weights, Float[Array, " run"]]:
-    """Geodesic Monte Carlo (Byrne and Girolami 2013), accepted or refused for each run.
+    """Geodesic Monte Carlo (Byrne and Girolami 2013), accepted or rejected separately for each run.
 
     H = N u + (N/2)|v|² with velocities v tangent to the spheres: free motion is a rotation by |v|
     per unit of time, whatever N is.

@@ -79,7 +79,7 @@ def _curve_of(theory: Theory, points: Point) -> BranchCurve:
 
 
 def check_reach(argument: str, branch_curve: BranchCurve, load: float) -> None:
-    """Refuse loads at which specialized states differ from the teacher by rounding alone."""
+    """Refuse loads at which specialized states equal the teacher within rounding."""
     reach = min(
         (float(np.max(p.load)) for p in branch_curve.branches if p.outward), default=math.inf
     )
@@ -95,7 +95,7 @@ def check_reach(argument: str, branch_curve: BranchCurve, load: float) -> None:
 def _folds(theory: Theory, points: Point, loads: np.ndarray, rates: np.ndarray) -> list[Point]:
     """Return the points V ≠ 0 at which dα/dV changes its sign."""
     rates = np.where((points.V == 0) & (np.abs(rates) < FLAT * loads), 0.0, rates)
-    found = []
+    folds = []
     for i in np.flatnonzero(rates[:-1] * rates[1:] < 0):
         left, right = (Point(*(float(x[j]) for x in points)) for j in (i, i + 1))
 
@@ -103,8 +103,8 @@ def _folds(theory: Theory, points: Point, loads: np.ndarray, rates: np.ndarray) 
             return theory.slope(theory.at(float(V), _between(left, right, V)))[1]
 
         V = toms748(rate, left.V, right.V, xtol=1e-300, rtol=1e-13)
-        found.append(theory.at(float(V), _between(left, right, V)))
-    return [point for point in found if np.isfinite(point.d)]
+        folds.append(theory.at(float(V), _between(left, right, V)))
+    return [point for point in folds if np.isfinite(point.d)]
 
 
 def _between(left: Point, right: Point, V: float) -> Point:
@@ -154,19 +154,19 @@ def state_at(theory: Theory, branch: Branch, load: float) -> Point | None:
 def states_at(theory: Theory, branch: Branch, loads: np.ndarray) -> Point:
     """Return the state of a branch at each load, NaN where the branch does not reach it."""
     reached = (loads >= np.min(branch.load)) & (loads <= np.max(branch.load))
-    found = np.full((3, len(loads)), np.nan)
+    states = np.full((3, len(loads)), np.nan)
     if np.any(reached):
-        found[:, reached] = theory.at_load(loads[reached], _guess(branch, loads[reached]))
-    for i in np.flatnonzero(reached & np.isnan(found[0])):
+        states[:, reached] = theory.at_load(loads[reached], _guess(branch, loads[reached]))
+    for i in np.flatnonzero(reached & np.isnan(states[0])):
         point = state_at(theory, branch, float(loads[i]))
         if point is not None:
-            found[:, i] = point
-    return Point(*found)
+            states[:, i] = point
+    return Point(*states)
 
 
 def _guess(branch: Branch, loads: np.ndarray) -> Point:
     """Interpolate a first guess in √(α − α_fold), of which V is smooth next to a fold."""
     order = slice(None) if branch.load[-1] > branch.load[0] else slice(None, None, -1)
-    known = np.maximum.accumulate(branch.load[order])
-    x, at = np.sqrt(known - known[0]), np.sqrt(np.maximum(loads - known[0], 0.0))
+    known_loads = np.maximum.accumulate(branch.load[order])
+    x, at = np.sqrt(known_loads - known_loads[0]), np.sqrt(np.maximum(loads - known_loads[0], 0.0))
     return Point(*(np.interp(at, x, column[order]) for column in (branch.V, branch.d, branch.c)))

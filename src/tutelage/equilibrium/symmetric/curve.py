@@ -127,21 +127,21 @@ def _dataset(theory: Theory, loads: np.ndarray, rows: list[tuple[str, Point]]) -
 
 def _values(theory: Theory, loads: np.ndarray, points: Point) -> dict[str, np.ndarray]:
     """Return all reported values of the states; NaN and False where a branch has no state."""
-    here = np.isfinite(points.V)
-    found = {name: np.full(len(loads), np.nan) for name in "RSC"}
-    found |= {
+    exists = np.isfinite(points.V)
+    values = {name: np.full(len(loads), np.nan) for name in "RSC"}
+    values |= {
         name: np.full(len(loads), np.nan)
         for name in ("generalization_error", "free_energy_per_unit")
     }
     flags = {name: np.zeros(len(loads), dtype=bool) for name in ("stable", "site_stable")}
-    at, load = Point(*(x[here] for x in points)), loads[here]
+    at, load = Point(*(x[exists] for x in points)), loads[exists]
     if len(load):
         for name, value in zip("RSC", theory.order(at), strict=True):
-            found[name][here] = value
-        found["generalization_error"][here] = theory.error(at)
-        found["free_energy_per_unit"][here] = theory.free_energy(load, at)
-        flags["stable"][here], flags["site_stable"][here] = theory.stable(load, at)
-    return found | flags
+            values[name][exists] = value
+        values["generalization_error"][exists] = theory.error(at)
+        values["free_energy_per_unit"][exists] = theory.free_energy(load, at)
+        flags["stable"][exists], flags["site_stable"][exists] = theory.stable(load, at)
+    return values | flags
 
 
 def _parametric(theory: Theory, branch_curve: BranchCurve) -> xr.Dataset:

@@ -66,7 +66,7 @@ class FiniteTheory(Theory):
         self.size = _size_of_unknowns(kernel)
 
     def overlap(self, point: Point) -> Overlap:
-        """R, S, C, KA and B of a point; no difference of large numbers is taken."""
+        """R, S, C, KA and B of a point, without differences of large numbers."""
         n, (V, d, c) = self.n, point
         S = n * (1 - V + n * d)
         C = n * n * c
@@ -107,7 +107,7 @@ class FiniteTheory(Theory):
         return tracing.trace(self)
 
     def limit(self, V: np.ndarray) -> Point:
-        """States of the specialized curve for large K, from which those of any K are found.
+        """States of the specialized curve for large K, the starting guess for every K.
 
         κ'(0) d = (1−V)[κ''(0) − D] and κ'(0)(c − 2d) = D(1−V²).  If κ is even, R = V and
         S = C = 0 are the states of every K.
@@ -239,15 +239,15 @@ class FiniteTheory(Theory):
         K, at = self.K, self.overlap(point)
         k2 = self.kernel.second(np.stack([at.R, at.S, at.C]))
         a, b, U, V = K / at.KA, 1 / at.B, 1 + self.n * point.d, point.V
-        found = {
+        blocks = {
             "trivial": trivial_block(load, K, U, V, a, b, k2),
             "standard": standard_block(load, K, U, V, a, b, k2),
         }
         if K > 3:
-            found["[K-2, 2]"] = pairs_block(load, V, b, k2[1], k2[2])
+            blocks["[K-2, 2]"] = pairs_block(load, V, b, k2[1], k2[2])
         if K > 2:
-            found["[K-2, 1, 1]"] = antisymmetric_block(load, b, k2[1])
-        return found
+            blocks["[K-2, 1, 1]"] = antisymmetric_block(load, b, k2[1])
+        return blocks
 
 
 def _size_of_unknowns(kernel: Kernel) -> float:

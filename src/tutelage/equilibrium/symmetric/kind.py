@@ -70,7 +70,7 @@ class TransitionKind(Finding):
 
     @property
     def reasons(self) -> Mapping[str, str]:
-        """The reasons for fields that are None, by the name of the field."""
+        """Reasons why fields are None, by the name of the field."""
         return dict.fromkeys(("unstable", "slope"), self.because)
 
 
@@ -105,14 +105,14 @@ def transition_kind(
         return _at_temperature(solution_of(activation, setting))
     theory = theory_of(activation, units)
     branch_curve = follow_branches(theory)
-    found = transitions_of(theory, branch_curve)
+    transitions = transitions_of(theory, branch_curve)
     squares = _squares(theory.kernel)
     slope = None if branch_curve.start is None else float(theory.slope(branch_curve.start)[1])
     return TransitionKind(
-        order=found.order,
-        because=_because(theory, found.order, squares, slope),
+        order=transitions.order,
+        because=_because(theory, transitions.order, squares, slope),
         squares=squares[:5],
-        unstable=found.unstable,
+        unstable=transitions.unstable,
         slope=slope,
         units=theory.units,
     )
@@ -125,23 +125,23 @@ def _squares(kernel: Kernel) -> np.ndarray:
 
 
 def _at_temperature(solution: Solution) -> TransitionKind:
-    """The kind that the branch shows at a temperature."""
-    found, units = thermal_transitions_of(solution), solution.setting.units
+    """Classify the transition at a temperature from the branch."""
+    transitions, units = thermal_transitions_of(solution), solution.setting.units
     many = math.isinf(units)
-    if found.order == "none":
+    if transitions.order == "none":
         because = "c_n = 0 for n ≥ 2: the units are linear"
-    elif found.bend is not None:
+    elif transitions.bend is not None:
         x = "R" if many else "(R − S)"
-        because = f"the load changes with {x}² at the rate {found.bend.value:.6g} for {x} → 0"
-        if found.order == "discontinuous" and found.bend.value > 0:
+        because = f"the load changes with {x}² at the rate {transitions.bend.value:.6g} for {x} → 0"
+        if transitions.order == "discontinuous" and transitions.bend.value > 0:
             because += ", but is lower at a fold"
     else:
-        because = found.reasons["bend"]
+        because = transitions.reasons["bend"]
     return TransitionKind(
-        order=found.order,
+        order=transitions.order,
         because=f"{'K → ∞' if many else 'K = 2'}, {because}",
         squares=_squares(solution.setting.kernel)[:5],
-        unstable=found.unstable,
+        unstable=transitions.unstable,
         slope=None,
         units=units,
     )

@@ -74,12 +74,12 @@ def phases(
     theory = theory_of(activation, units)
     branch_curve = follow_branches(theory)
     check_reach("loads", branch_curve, float(alpha[-1]))
-    found = transitions_of(theory, branch_curve)
-    lines = [found.appears, found.coexists, found.unstable]
+    transitions = transitions_of(theory, branch_curve)
+    lines = [transitions.appears, transitions.coexists, transitions.unstable]
     appears, coexists, unstable = (np.nan if e is None else float(e.value) for e in lines)
     # Comparisons with NaN are False: without a line the phase beyond it does not exist.
     beyond = sum((alpha > line).astype(int) for line in (appears, coexists, unstable))
-    points = _lowest(theory, branch_curve, found, alpha)
+    points = _lowest(theory, branch_curve, transitions, alpha)
     R, S, _ = theory.order(points)
     specialization = np.asarray(R - S) if np.isfinite(theory.units) else np.asarray(R)
     return xr.Dataset(
@@ -90,7 +90,7 @@ def phases(
             "appears": appears,
             "coexists": coexists,
             "unstable": unstable,
-            "order": found.order,
+            "order": transitions.order,
         },
         coords={"load": ("load", alpha, {"long_name": "βP/(KN)", "symbol": "α"})},
     )

@@ -53,14 +53,20 @@ def free_energy(
     alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
     V = increasing_array("specialization", specialization, hint="np.linspace(-0.9, 0.9, 181)")
     check_memory("the number of values", len(V), lambda n: BYTES * n, "the states of all values")
-    here = _lowest(theory, alpha, V)
-    R, S, C = theory.order(here)
+    states = _lowest(theory, alpha, V)
+    R, S, C = theory.order(states)
     with np.errstate(invalid="ignore", divide="ignore"):
-        energy, error = theory.free_energy(alpha, here), theory.error(here)
-    known = {"free_energy_per_unit": energy, "generalization_error": error, "R": R, "S": S, "C": C}
-    known = {name: np.where(np.isfinite(here.V), x, np.nan) for name, x in known.items()}
+        energy, error = theory.free_energy(alpha, states), theory.error(states)
+    variables = {
+        "free_energy_per_unit": energy,
+        "generalization_error": error,
+        "R": R,
+        "S": S,
+        "C": C,
+    }
+    variables = {name: np.where(np.isfinite(states.V), x, np.nan) for name, x in variables.items()}
     axis = ("specialization", V, {"long_name": "specialization", "symbol": "R − S"})
-    return xr.Dataset({n: ("specialization", x) for n, x in known.items()}, {axis[0]: axis})
+    return xr.Dataset({n: ("specialization", x) for n, x in variables.items()}, {axis[0]: axis})
 
 
 def _lowest(theory: Theory, load: float, V: np.ndarray) -> Point:
@@ -78,9 +84,9 @@ def _lowest(theory: Theory, load: float, V: np.ndarray) -> Point:
 
     x = np.where(allowed(start)[..., None], start, np.nan)
     root = newton(slopes, x, steps=MAX_STEPS, tolerance=TOLERANCE, allowed=allowed)
-    found = root.converged & is_positive(slopes(root.x)[1])
+    is_minimum = root.converged & is_positive(slopes(root.x)[1])
     d, c = np.moveaxis(root.x, -1, 0)
-    return Point(*(np.where(found, x, np.nan) for x in (V, d, c)))
+    return Point(*(np.where(is_minimum, x, np.nan) for x in (V, d, c)))
 
 
 def _is_student(theory: FiniteTheory, point: Point) -> np.ndarray:
@@ -91,7 +97,7 @@ def _is_student(theory: FiniteTheory, point: Point) -> np.ndarray:
 
 
 def _start(theory: FiniteTheory, load: float, V: np.ndarray) -> np.ndarray:
-    """d and c of the unspecialized state, with as much of C as V leaves room for, and its KA."""
+    """d and c of the unspecialized state, with the largest C that V allows, and its KA."""
     n, flat = theory.n, theory.unspecialized(load)
     KA = float(theory.overlap(flat).KA)
     c = np.minimum(flat.c, 0.5 * (1 - V) * (1 + V) / n**2)

@@ -165,14 +165,14 @@ def _compare(a: State, b: State) -> int:
 
 def stationary(theory: Theory, branch_curve: BranchCurve, load: float) -> list[State]:
     """Return all stationary states at a load: the unspecialized one, and one per branch."""
-    found = []
+    states = []
     if theory.has_flat_state:
-        found.append(describe(theory, load, theory.unspecialized(load)))
+        states.append(describe(theory, load, theory.unspecialized(load)))
     for branch in branch_curve.branches:
         point = state_at(theory, branch, load)
-        if point is not None and (point.V != 0 or not found):
-            found.append(describe(theory, load, point))
-    return found
+        if point is not None and (point.V != 0 or not states):
+            states.append(describe(theory, load, point))
+    return states
 
 
 def kind_of(theory: Theory, V: float) -> str:

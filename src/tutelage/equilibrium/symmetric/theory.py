@@ -128,7 +128,7 @@ class Theory(abc.ABC):
 
     @property
     def has_flat_state(self) -> bool:
-        """False for a single unit with a linear part: R grows from 0 at no load."""
+        """False for a single unit with a linear part, whose R grows from zero load on."""
         return self.units > 1 or self.kernel.slope == 0
 
     def at(self, V: FloatOrArray, guess: Point) -> Point:
@@ -138,27 +138,27 @@ class Theory(abc.ABC):
             return Point(V, self.size * x[..., 0], self.size * x[..., 1])
 
         def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found = self.equations(point(x))
+            solved = self.equations(point(x))
             scale = 1 + np.abs(self.size * x[..., :1])
-            return found.F / scale, self.size * found.J / scale[..., None]
+            return solved.F / scale, self.size * solved.J / scale[..., None]
 
         start = np.stack(np.broadcast_arrays(guess.d, guess.c, V)[:2], -1) / self.size
         return point(_root(residual, start, lambda x: self.is_inside(point(x))))
 
     def moved(self, V: float, point: Point) -> Point:
         """Return the state at V next to a point, or that point if Newton's method fails."""
-        found = self.at(V, point)
-        return point if np.isnan(found.d) else found
+        next_point = self.at(V, point)
+        return point if np.isnan(next_point.d) else next_point
 
     def at_load(self, load: Float[np.ndarray, "..."], guess: Point) -> Point:
         """Solve for the states at given loads from guesses with one sign of V; NaN on failure."""
         side = np.sign(np.sum(guess.V))
 
         def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found = self.equations(Point(*np.moveaxis(x, -1, 0)))
-            F = np.concatenate([(load * found.inverse - 1)[..., None], found.F], axis=-1)
-            rest = np.concatenate([found.along[..., None], found.J], axis=-1)
-            return F, np.concatenate([(load[..., None] * found.gradient)[..., None, :], rest], -2)
+            solved = self.equations(Point(*np.moveaxis(x, -1, 0)))
+            F = np.concatenate([(load * solved.inverse - 1)[..., None], solved.F], axis=-1)
+            rest = np.concatenate([solved.along[..., None], solved.J], axis=-1)
+            return F, np.concatenate([(load[..., None] * solved.gradient)[..., None, :], rest], -2)
 
         def allowed(x: np.ndarray) -> np.ndarray:
             return self.is_inside(Point(*np.moveaxis(x, -1, 0))) & (np.sign(x[..., 0]) == side)
@@ -167,12 +167,12 @@ class Theory(abc.ABC):
 
     def slope(self, point: Point) -> tuple[Any, Any]:
         """Return α and dα/dV on the specialized curve; infinite and NaN where there is no state."""
-        found = self.equations(point)
-        turn = -_solved(found.J, found.along)
+        equations = self.equations(point)
+        turn = -_solved(equations.J, equations.along)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rate = found.gradient[..., 0] + np.sum(found.gradient[..., 1:] * turn, axis=-1)
-            load = np.where(found.inverse > 0, 1 / found.inverse, np.inf)
-            rate = np.where(found.inverse > 0, -rate * load**2, np.nan)
+            rate = equations.gradient[..., 0] + np.sum(equations.gradient[..., 1:] * turn, axis=-1)
+            load = np.where(equations.inverse > 0, 1 / equations.inverse, np.inf)
+            rate = np.where(equations.inverse > 0, -rate * load**2, np.nan)
         if self.is_mirrored:
             rate = np.where(point.V == 0, 0.0, rate)
         return load[()], rate[()]
@@ -215,10 +215,10 @@ def divided(kernel: Kernel, n: float, V: AnyArray, R: AnyArray, S: AnyArray) -> 
     small = np.abs(V) < MAX_INTEGRATED_V
     if np.all(small) or not np.any(small):
         return (_integrated if np.all(small) else _differences)(kernel, n, V, R, S)
-    found = np.empty((3, *V.shape))
+    quotient = np.empty((3, *V.shape))
     for mask, method in ((small, _integrated), (~small, _differences)):
-        found[:, mask] = method(kernel, n, V[mask], R[mask], S[mask])
-    return found
+        quotient[:, mask] = method(kernel, n, V[mask], R[mask], S[mask])
+    return quotient
 
 
 def _differences(

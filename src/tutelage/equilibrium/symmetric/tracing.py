@@ -1,4 +1,4 @@
-"""Following the curve of specialized states for a finite number of units.
+"""Tracing of the curve of specialized states for a finite number of units.
 
 Specialized states are found at a given V, from V = 1 (R = 1, S = C = 0, infinite load) downwards:
 through V = 0, where they leave the unspecialized state, to the states with R < S.
@@ -18,14 +18,14 @@ POINTS_PER_ROUND = 31  # points at once on the way to the end of the curve
 
 
 def trace(theory: "FiniteTheory") -> Point:
-    """Follow the specialized curve from V next to 1 down to where the load is infinite again."""
+    """Trace the specialized curve from V next to 1 down to where the load diverges again."""
     V = grid(theory.K)
     exchanged = theory.units == 2 and theory.kernel.slope > 0
-    found = np.array(followed(theory, V[V > 0] if exchanged else V)).reshape(-1, 3)[::-1]
-    if exchanged and len(found):  # exchanging two students exchanges R and S and keeps U
-        middle = np.array([theory.at(0.0, Point(*found[0]))], dtype=float)
-        found = np.concatenate([found[::-1] * np.array([-1.0, 1.0, 1.0]), middle, found])
-    return Point(*found.T)
+    points = np.array(followed(theory, V[V > 0] if exchanged else V)).reshape(-1, 3)[::-1]
+    if exchanged and len(points):  # exchanging two students exchanges R and S and keeps U
+        middle = np.array([theory.at(0.0, Point(*points[0]))], dtype=float)
+        points = np.concatenate([points[::-1] * np.array([-1.0, 1.0, 1.0]), middle, points])
+    return Point(*points.T)
 
 
 def grid(K: float) -> np.ndarray:
@@ -41,24 +41,26 @@ def grid(K: float) -> np.ndarray:
 
 
 def followed(theory: "FiniteTheory", V: np.ndarray) -> list[Point]:
-    """Solve at decreasing V: all points in one batch, then one by one from the first failure."""
+    """Solve at decreasing V: all points in one batch, then one at a time from the first
+    failure on.
+    """
     together = theory.at(V, theory.limit(V))
     missing = np.flatnonzero(~theory.is_state(together))
     good = int(missing[0]) if len(missing) else len(V)
-    found = [Point(*x) for x in zip(*(x[:good] for x in together), strict=True)]
-    return found + step_by_step(theory, found[-1] if found else Point(1.0, 0.0, 0.0), V[good:])
+    points = [Point(*x) for x in zip(*(x[:good] for x in together), strict=True)]
+    return points + step_by_step(theory, points[-1] if points else Point(1.0, 0.0, 0.0), V[good:])
 
 
 def step_by_step(theory: "FiniteTheory", here: Point, V: np.ndarray) -> list[Point]:
-    """Solve at decreasing V, each point from the one before, up to the end of the curve."""
-    found = list[Point]()
+    """Solve at decreasing V, each point from the previous one, up to the end of the curve."""
+    points = list[Point]()
     for next_V in V:
         following = _advance(theory, here, float(next_V))
         if not theory.is_state(following):
-            return found + _towards_the_end(theory, here, float(next_V))
+            return points + _towards_the_end(theory, here, float(next_V))
         here = following
-        found.append(here)
-    return found
+        points.append(here)
+    return points
 
 
 def _advance(theory: "FiniteTheory", here: Point, V: float) -> Point:
@@ -71,12 +73,12 @@ def _advance(theory: "FiniteTheory", here: Point, V: float) -> Point:
 
 
 def _towards_the_end(theory: "FiniteTheory", inside: Point, outside: float) -> list[Point]:
-    """Return points ever closer to the end of the curve, where the load diverges."""
-    found = list[Point]()
+    """Return points that approach the end of the curve, where the load diverges."""
+    approached = list[Point]()
     while abs(outside - inside.V) > CLOSEST * abs(outside):
         V = np.linspace(inside.V, outside, POINTS_PER_ROUND + 2)[1:-1]
         points = theory.at(V, inside)
         good = int(np.argmin([*theory.is_state(points), False]))
-        found += [Point(*x) for x in zip(*(x[:good] for x in points), strict=True)]
-        inside, outside = found[-1] if good else inside, float([*V, outside][good])
-    return found
+        approached += [Point(*x) for x in zip(*(x[:good] for x in points), strict=True)]
+        inside, outside = approached[-1] if good else inside, float([*V, outside][good])
+    return approached

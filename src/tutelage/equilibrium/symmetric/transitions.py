@@ -119,14 +119,14 @@ def transitions(
 def transitions_of(theory: Theory, branch_curve: BranchCurve) -> Transitions:
     """Return the transitions of a theory with a given specialized curve."""
     lowest = _lowest(theory, branch_curve)
-    found = _specialization(theory, branch_curve, lowest)
+    transitions = _specialization(theory, branch_curve, lowest)
     sign = -1 if lowest is not None and lowest.V < 0 else 1
     opposite, opposite_stable, reasons = _opposite(theory, branch_curve, sign)
     return replace(
-        found,
+        transitions,
         opposite=opposite,
         opposite_stable=opposite_stable,
-        reasons={**found.reasons, **reasons},
+        reasons={**transitions.reasons, **reasons},
     )
 
 

@@ -48,7 +48,7 @@ class AnnealedTheory(ReportsValues, InfiniteTheory):
         return own._replace(inverse=inverse, gradient=gradient)
 
     def free_energy(self, load: FloatOrArray, point: Point) -> Any:
-        """βf/K − (α̃/2) ln(1 + 2βκ̃(1) + βς²): without terms common to all states."""
+        """βf/K − (α̃/2) ln(1 + 2βκ̃(1) + βς²), without terms that all states share."""
         R = np.asarray(point.V, dtype=float)
         return load * self.load_derivative(point) - 0.5 * (np.log1p(-R) + np.log1p(R))
 
@@ -59,7 +59,9 @@ class AnnealedTheory(ReportsValues, InfiniteTheory):
 
     @property
     def common(self) -> float:
-        """½ ln(1 + β(2κ̃(1) + ς²)), which `load_derivative` leaves out; at T = 0 without ½ ln β."""
+        """½ ln(1 + β(2κ̃(1) + ς²)), the term omitted in `load_derivative`; at T = 0
+        without ½ ln β.
+        """
         T, top = self.temperature, 2 * self.near.top + self.noise
         return 0.5 * (math.log1p(top / T) if T > 0 else math.log(top))
 
@@ -69,7 +71,7 @@ class AnnealedTheory(ReportsValues, InfiniteTheory):
         return 0.5 * self.temperature * (1 - self.temperature / D)
 
     def replica_overlap(self, point: Point) -> Any:
-        """q = R²: replicas share nothing but the teacher."""
+        """q = R²: replicas agree only through the teacher."""
         return np.asarray(point.V, dtype=float) ** 2
 
     def replicon(self, load: FloatOrArray, point: Point) -> Any:

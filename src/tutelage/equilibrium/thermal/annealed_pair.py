@@ -64,9 +64,9 @@ class AnnealedPairTheory(FiniteTheory):
         M = self.average(*(np.where(inside, x, 0.0) for x in (U, V, C)))
         ell = M.gradient / M.value[..., None]
         second = M.hessian / M.value[..., None, None] - ell[..., :, None] * ell[..., None, :]
-        found = Average(np.log(M.value), M.in_beta / M.value, ell, second)
+        logarithm = Average(np.log(M.value), M.in_beta / M.value, ell, second)
         missing = [np.where(inside, 0.0, np.nan).reshape(U.shape + (1,) * n) for n in (0, 0, 1, 2)]
-        return Average(*(x + y for x, y in zip(found, missing, strict=True)))
+        return Average(*(x + y for x, y in zip(logarithm, missing, strict=True)))
 
     def _at(self, point: Point) -> tuple[Average, Any, Any, Any, Any]:
         """Return ln M, U, V, A and B of a point."""
@@ -88,11 +88,11 @@ class AnnealedPairTheory(FiniteTheory):
 
     def trace(self) -> Point:
         V = grid(self.K)
-        found = np.array(followed(self, V[(V > 0) & (V <= LARGEST_V)])).reshape(-1, 3)[::-1]
-        if len(found):  # exchanging two students exchanges R and S
-            middle = np.array([self.at(0.0, Point(*found[0]))], dtype=float)
-            found = np.concatenate([found[::-1] * np.array([-1.0, 1.0, 1.0]), middle, found])
-        return Point(*found.T)
+        points = np.array(followed(self, V[(V > 0) & (V <= LARGEST_V)])).reshape(-1, 3)[::-1]
+        if len(points):  # exchanging two students exchanges R and S
+            middle = np.array([self.at(0.0, Point(*points[0]))], dtype=float)
+            points = np.concatenate([points[::-1] * np.array([-1.0, 1.0, 1.0]), middle, points])
+        return Point(*points.T)
 
     def _quotient(
         self, log: Average, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray
@@ -134,11 +134,11 @@ class AnnealedPairTheory(FiniteTheory):
 
     def _unspecialized(self, loads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Solve for d and c from the followed states, between which U and ln A are smooth."""
-        known, U, A = self._followed
-        x = np.log(np.clip(loads, known[0], known[-1]))
+        known_loads, U, A = self._followed
+        x = np.log(np.clip(loads, known_loads[0], known_loads[-1]))
         # Below the first load U grows like the load.
-        U = np.interp(x, np.log(known), U) * np.minimum(loads / known[0], 1.0)
-        A = np.exp(np.interp(x, np.log(known), np.log(A)))
+        U = np.interp(x, np.log(known_loads), U) * np.minimum(loads / known_loads[0], 1.0)
+        A = np.exp(np.interp(x, np.log(known_loads), np.log(A)))
         root = self._flat(loads, np.stack([self.K * (U - 1), self.K**2 * (A - 1 + U**2)], -1))
         if not np.all(root.converged):
             at = float(loads[np.argmin(root.converged)])
@@ -149,15 +149,15 @@ class AnnealedPairTheory(FiniteTheory):
 
     @functools.cached_property
     def _followed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Loads, and U and A of the unspecialized state, followed from the load 0."""
+        """Follow the unspecialized state from load 0; return loads, U and A."""
         width = self.temperature + self.noise + 2 * self.tilde_at_one
         log_load, step = math.log(FIRST_LOAD * width), FLAT_STEP
-        here, rows = np.array([-self.K, 0.0]), []
+        current, rows = np.array([-self.K, 0.0]), []
         while log_load < math.log(LAST_LOAD * width) and step > SMALLEST_STEP:
-            root = self._flat(np.array([math.exp(log_load)]), here[None])
+            root = self._flat(np.array([math.exp(log_load)]), current[None])
             if root.converged[0]:
-                here, step = root.x[0], FLAT_STEP
-                rows.append((math.exp(log_load), here))
+                current, step = root.x[0], FLAT_STEP
+                rows.append((math.exp(log_load), current))
             elif rows:
                 step, log_load = step / 2, math.log(rows[-1][0])
             else:
@@ -202,7 +202,7 @@ class AnnealedPairTheory(FiniteTheory):
 
     @property
     def common(self) -> float:
-        """½ ln(1 + βς²), which `load_derivative` leaves out."""
+        """½ ln(1 + βς²), the term omitted in `load_derivative`."""
         return 0.5 * math.log1p(self.noise / self.temperature)
 
     def replicon(self, load: FloatOrArray, point: Point) -> Any:
@@ -228,19 +228,19 @@ class AnnealedPairTheory(FiniteTheory):
     def values(self, load: FloatOrArray, point: Point) -> Values:
         """Return the values of states at given loads."""
         load, *rest = np.broadcast_arrays(np.asarray(load, dtype=float), *point)
-        here = Point(*(np.asarray(x, dtype=float) for x in rest))
-        R, S, C = self.order(here)
+        at = Point(*(np.asarray(x, dtype=float) for x in rest))
+        R, S, C = self.order(at)
         width = self.temperature + self.noise
-        in_beta = self._at(here)[0].in_beta * (self.temperature / width) ** 2
+        in_beta = self._at(at)[0].in_beta * (self.temperature / width) ** 2
         return Values(
             R=R,
             q=R**2 + S**2,
             susceptibility=np.full(R.shape, np.nan),
-            generalization_error=self.error(here),
+            generalization_error=self.error(at),
             training_error=0.5 * self.noise * self.temperature / width - in_beta,
-            free_energy_per_unit=self.free_energy(load, here) + load * self.common,
-            curvature=_in_V(self.curvatures(load, here)),
-            replicon=self.replicon(load, here),
+            free_energy_per_unit=self.free_energy(load, at) + load * self.common,
+            curvature=_in_V(self.curvatures(load, at)),
+            replicon=self.replicon(load, at),
             S=S,
             C=C,
         )

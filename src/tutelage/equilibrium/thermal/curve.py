@@ -43,24 +43,26 @@ def learning_curve_of(solution: Solution, loads: np.ndarray, progress: bool) -> 
 
 def phases_of(solution: Solution, loads: np.ndarray) -> xr.Dataset:
     """The state of lowest free energy at each load among minima, and the loads between phases."""
-    found = transitions_of(solution)
+    transitions = transitions_of(solution)
     names = ("appears", "coexists", "unstable", "agreement")
-    lines = {name: np.nan if (e := getattr(found, name)) is None else e.value for name in names}
+    lines = {
+        name: np.nan if (e := getattr(transitions, name)) is None else e.value for name in names
+    }
     curve = learning_curve_of(solution, loads, progress=False)
-    winner = _winner(found, curve, loads)
+    winner = _winner(transitions, curve, loads)
     at = {name: curve[name].values[winner, np.arange(len(loads))] for name in (
         "R", "S", "generalization_error", "training_error", "replica_symmetric",
     )}  # fmt: skip
     coords = _coordinates(solution, loads)
     return xr.Dataset(
         {
-            "phase": ("load", _phases(found, curve, winner, loads)),
+            "phase": ("load", _phases(transitions, curve, winner, loads)),
             "generalization_error": ("load", at["generalization_error"]),
             "training_error": ("load", at["training_error"]),
             "specialization": ("load", at["R"] - at["S"]),
             "replica_symmetric": ("load", at["replica_symmetric"]),
             **lines,
-            "order": found.order,
+            "order": transitions.order,
         },
         # In a sweep over temperatures the temperature is a dimension.
         coords={name: x for name, x in coords.items() if name not in ("branch", "temperature")},
@@ -87,13 +89,13 @@ def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> 
     flat = np.full(len(loads), int(np.flatnonzero(kinds == "unspecialized")[0]))
     replicon = curve["replicon"].values
     for i in np.flatnonzero(kinds == "agreeing"):
-        there = np.isfinite(curve["R"].values[i]) & (replicon[flat[0]] < 0)
-        flat = np.where(there, i, flat)
+        exists = np.isfinite(curve["R"].values[i]) & (replicon[flat[0]] < 0)
+        flat = np.where(exists, i, flat)
     line = found.coexists or found.unstable or found.appears
     if line is None:
         return flat
-    there = np.any(special[:, None] & ~np.isnan(energy), axis=0)
-    return np.where((loads > line.value) & there, specialized, flat)
+    exists = np.any(special[:, None] & ~np.isnan(energy), axis=0)
+    return np.where((loads > line.value) & exists, specialized, flat)
 
 
 def _phases(

@@ -51,8 +51,8 @@ class MinimizerTheory(InfiniteTheory):
     def agreeing(self, load: FloatOrArray) -> Point:
         """R = 0 and q = 1 at loads at which y < 1."""
         zero = np.zeros_like(np.asarray(load, dtype=float))
-        here = np.where(self.stretch(Point(zero, zero, zero), load) < 1, zero, np.nan)
-        return Point(here, here, here)
+        R = np.where(self.stretch(Point(zero, zero, zero), load) < 1, zero, np.nan)
+        return Point(R, R, R)
 
     def equations(self, point: Point) -> Equations:
         """1/α̃ = (1−R²) (κ̃'(R)/R)²/(κ̃'(1)(2ε_g + ς²)); d and c vanish."""
@@ -100,15 +100,15 @@ class MinimizerTheory(InfiniteTheory):
     def values(self, load: FloatOrArray, point: Point) -> Values:
         """Return the values of states at given loads."""
         load, R = np.broadcast_arrays(load, point.V)
-        here = Point(R, np.zeros_like(R), np.zeros_like(R))
-        y = self.stretch(here, load)
+        at = Point(R, np.zeros_like(R), np.zeros_like(R))
+        y = self.stretch(at, load)
         return Values(
             R=R,
             q=np.ones_like(R),
             susceptibility=y / (1 - y) / self.near.slope,
-            generalization_error=self.error(here),
-            training_error=self.training_error(here, load),
+            generalization_error=self.error(at),
+            training_error=self.training_error(at, load),
             free_energy_per_unit=np.full_like(R, np.inf),
-            curvature=self._curvature(load, here),
-            replicon=self.replicon(load, here),
+            curvature=self._curvature(load, at),
+            replicon=self.replicon(load, at),
         )

@@ -65,11 +65,11 @@ class NearOne:
         near = p < MAX_TABULATED_P
         if near.all():
             return self._from_table(p)
-        found = np.empty((3, *p.shape))
-        found[:, near] = self._from_table(p[near])
+        values = np.empty((3, *p.shape))
+        values[:, near] = self._from_table(p[near])
         k, rho = self.kernel, (1 - p if rho is None else rho)[~near]
-        found[:, ~near] = self.top - k.tilde(rho), k.tilde_first(rho), k.second(rho)
-        return found[0], found[1], found[2]
+        values[:, ~near] = self.top - k.tilde(rho), k.tilde_first(rho), k.second(rho)
+        return values[0], values[1], values[2]
 
     def drop(self, p: FloatOrArray) -> Any:
         """κ̃(1) − κ̃(1 − p)."""

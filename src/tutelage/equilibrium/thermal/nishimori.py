@@ -41,9 +41,11 @@ class NishimoriTheory(QuenchedTheory):
         return [Point(*(x[good] for x in points))]
 
     def agreement_load(self) -> float | None:
-        """Return the specialization load: replicas agree where they agree with the teacher."""
+        """Return the specialization load: replicas agree with each other where they agree with the
+        teacher.
+        """
         return self.specialization_load()
 
     def agreeing_load(self, d: FloatOrArray) -> Any:
-        """No load: R = 0 < q is no state of this line."""
+        """Return no load: R = 0 < q is not a state on this line."""
         return np.full_like(np.asarray(d, dtype=float), np.nan)

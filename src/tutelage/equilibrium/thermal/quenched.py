@@ -156,7 +156,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         return follow_roots(self)
 
     def free_energy(self, load: FloatOrArray, point: Point) -> Any:
-        """βf/K − (α̃/2) ln(1 + βκ̃(1)): without terms common to all states at a load."""
+        """βf/K − (α̃/2) ln(1 + βκ̃(1)), without terms that all states at a load share."""
         _, x = self._terms_at(point)
         entropy = 0.5 * (np.log(x.p) + x.gap / x.p)
         return load * self._per_load(x) - entropy
@@ -171,12 +171,12 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
 
     @property
     def common(self) -> float:
-        """The term that `load_derivative` leaves out: ½ ln(1 + βκ̃(1)), at T = 0 without ½ ln β."""
+        """½ ln(1 + βκ̃(1)), the term omitted in `load_derivative`; at T = 0 without ½ ln β."""
         T, top = self.temperature, self.near.top
         return 0.5 * (math.log1p(top / T) if T > 0 else math.log(top))
 
     def training_error(self, point: Point) -> Any:
-        """⟨½ (σ − τ)²⟩ of an example that was learned: ∂(βf/K)/∂β /α̃."""
+        """⟨½ (σ − τ)²⟩ over the training examples: ∂(βf/K)/∂β /α̃."""
         (_, x), T = self._terms_at(point), self.temperature
         return 0.5 * T * (x.A / x.D + T * x.B / x.D**2)
 
@@ -187,7 +187,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
             return 1 - load * (x.p / x.D) ** 2 * (x.q1**2 + x.B * x.q2)
 
     def _curvature(self, load: FloatOrArray, point: Point) -> np.ndarray:
-        """d²(βf/K)/dR², q following R: φ_RR − φ_Rq²/φ_qq."""
+        """d²(βf/K)/dR² with q eliminated: φ_RR − φ_Rq²/φ_qq."""
         (R, _, ratio, _, _), x = self._terms_at(point)
         RR = 1 / x.p - load * self.kernel.second(R) / x.D
         Rq = R / x.p**2 - load * R * ratio * x.q1 / x.D**2

@@ -1,4 +1,4 @@
-"""Settings: temperature, label noise and approximation, and the theories they select."""
+"""Temperature, label noise and approximation, and the theory that they select."""
 
 import functools
 import math
@@ -30,7 +30,7 @@ LINEAR_TOLERANCE = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything but the load that the free energy depends on.
+    """All parameters of the free energy except the load.
 
     temperature: T ≥ 0.
     noise: ς², the variance of the labels.
@@ -71,7 +71,7 @@ class Setting:
 
     @property
     def is_linear(self) -> bool:
-        """Whether κ̃ vanishes: nothing is left to learn after the linear part."""
+        """Whether κ̃ vanishes: nothing remains to be learned after the linear part."""
         return float(self.kernel.tilde(1.0)) <= LINEAR_TOLERANCE * self.kernel.slope
 
     @functools.cached_property
@@ -102,7 +102,7 @@ def setting_of(
     approximation: str,
     label_noise: float,
 ) -> Setting | None:
-    """Return the setting of arguments; None without a temperature."""
+    """Return the setting given by arguments; None without a temperature."""
     if approximation not in ("quenched", "annealed"):
         raise InputError(
             "approximation",

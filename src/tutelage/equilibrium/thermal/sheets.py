@@ -1,4 +1,4 @@
-"""All roots q of the saddle-point equation at every R, joined to curves by following R.
+"""All roots q of the saddle-point equation at every R, joined into curves by continuation in R.
 
 At a low temperature several q may belong to one R, and Newton's method from one start finds any of
 them.  The residual is therefore evaluated on a grid of p = 1 − q for every R of a grid; each change
@@ -67,17 +67,17 @@ def _stretches(R: np.ndarray, good: np.ndarray) -> list[np.ndarray]:
 
 def _joined(theory: "QuenchedTheory", R: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """Join the roots of all R to curves; two curves end where their roots meet."""
-    done: list[list[tuple[float, float]]] = []
-    going: list[list[tuple[float, float]]] = []
+    finished: list[list[tuple[float, float]]] = []
+    active: list[list[tuple[float, float]]] = []
     at = roots(theory, R)
-    for i, here in enumerate(at):
+    for i, current in enumerate(at):
         # Two roots meet; a single new root came from the end of the grid of p.
-        if i and abs(len(here) - len(going)) > 1:
+        if i and abs(len(current) - len(active)) > 1:
             for r, between in _towards_meeting(theory, R[i - 1 : i + 1], at[i - 1 : i + 1]):
-                going = _continued(going, r, between, done)
-        going = _continued(going, float(R[i]), here, done)
-    done += going
-    rows = (np.array(curve).T for curve in done if len(curve) > 1)
+                active = _continued(active, r, between, finished)
+        active = _continued(active, float(R[i]), current, finished)
+    finished += active
+    rows = (np.array(curve).T for curve in finished if len(curve) > 1)
     return [(R, d) for R, d in rows]
 
 

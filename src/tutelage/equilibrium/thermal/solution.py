@@ -46,11 +46,11 @@ class ThermalBranch:
     def values(self, loads: np.ndarray) -> Values:
         """Return the values of its states, NaN where no state exists."""
         points = self.points(loads)
-        here = np.isfinite(points.V)
+        exists = np.isfinite(points.V)
         columns = np.full((len(Values._fields), len(loads)), np.nan)
-        if np.any(here):
-            found = self.theory.values(loads[here], Point(*(x[here] for x in points)))
-            columns[:, here] = np.stack(np.broadcast_arrays(*found))
+        if np.any(exists):
+            values = self.theory.values(loads[exists], Point(*(x[exists] for x in points)))
+            columns[:, exists] = np.stack(np.broadcast_arrays(*values))
         return Values(*columns)
 
 
@@ -80,7 +80,7 @@ class PerfectTheory:
 
 
 class LinearTheory:
-    """Linear units, κ̃ = 0: R = q = 0 at every load, and only the noise of the labels is left."""
+    """Linear units, κ̃ = 0: R = q = 0 at every load, and the error is label noise only."""
 
     def __init__(self, setting: Setting):
         self.setting = setting
@@ -139,19 +139,19 @@ def solved(setting: Setting) -> Solution:
     curves = [follow_branches(each) for each in theories]
     if setting.has_quadrature:
         _check_quadrature(setting, curves[0])
-    found = [ThermalBranch("unspecialized", theory, theory.unspecialized)]
+    branches = [ThermalBranch("unspecialized", theory, theory.unspecialized)]
     if isinstance(theory, QuenchedTheory):
-        found += _agreeing(theory)
+        branches += _agreeing(theory)
     if minimizers is not None:
-        found.append(ThermalBranch("agreeing", minimizers, minimizers.agreeing))
+        branches.append(ThermalBranch("agreeing", minimizers, minimizers.agreeing))
     for each, of_theory in zip(theories, curves, strict=True):
-        found += _specialized(each, of_theory)
+        branches += _specialized(each, of_theory)
     if setting.learns_perfectly:
         perfect = PerfectTheory(
             float(setting.kernel.tilde_first(1.0)), setting.approximation == "quenched"
         )
-        found.append(ThermalBranch("R > S", perfect, _beyond_one))
-    return Solution(setting, curves, found)
+        branches.append(ThermalBranch("R > S", perfect, _beyond_one))
+    return Solution(setting, curves, branches)
 
 
 def quadrature_error(setting: Setting, curves: BranchCurve) -> float:
@@ -165,7 +165,7 @@ def quadrature_error(setting: Setting, curves: BranchCurve) -> float:
 
 
 def _check_quadrature(setting: Setting, curves: BranchCurve) -> None:
-    """Refuse temperatures at which too few digits are left."""
+    """Refuse temperatures at which too few digits remain."""
     error = quadrature_error(setting, curves)
     if error > MAX_QUADRATURE_ERROR:
         raise InputError(
@@ -187,8 +187,8 @@ def _specialized(theory: Theory, curves: BranchCurve) -> list[ThermalBranch]:
 
     def along(branch: Branch) -> Callable[[np.ndarray], Point]:
         def points(loads: np.ndarray) -> Point:
-            found = states_at(theory, branch, loads)
-            return Point(*(np.where(found.V == 0, np.nan, x) for x in found))
+            states = states_at(theory, branch, loads)
+            return Point(*(np.where(states.V == 0, np.nan, x) for x in states))
 
         return points
 
@@ -223,7 +223,7 @@ def _turns(values: np.ndarray) -> np.ndarray:
 def _inverse(
     theory: QuenchedTheory, d: np.ndarray, log_loads: np.ndarray
 ) -> Callable[[np.ndarray], Point]:
-    """loads -> the states R = 0 < q on a stretch on which the load is monotonic."""
+    """Return a function from loads to the states R = 0 < q where the load is monotonic."""
     order = slice(None) if log_loads[-1] > log_loads[0] else slice(None, None, -1)
     d, log_loads = d[order], log_loads[order]
 
@@ -240,9 +240,9 @@ def _inverse(
         return float(brentq(excess, d[i - 1], d[i], xtol=1e-300, rtol=4e-15))
 
     def points(loads: np.ndarray) -> Point:
-        found = np.array([at(float(load)) for load in loads])
-        zero = np.where(np.isnan(found), np.nan, 0.0)
-        return Point(zero, found, zero)
+        solved_points = np.array([at(float(load)) for load in loads])
+        zero = np.where(np.isnan(solved_points), np.nan, 0.0)
+        return Point(zero, solved_points, zero)
 
     return points
 

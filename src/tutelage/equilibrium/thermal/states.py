@@ -93,17 +93,18 @@ class ThermalState(Finding):
 def extrema(solution: Solution, load: float) -> list[ThermalState]:
     """Return all extrema at a load, in the order of `_compare`."""
     loads = np.array([load])
-    found = []
+    states = []
     for branch in solution.branches:
         values = branch.values(loads)
         if np.isfinite(values.R[0]):
             numbers = {name: float(x[0]) for name, x in values._asdict().items()}
-            found.append(_state(solution.setting, branch.kind, load, numbers))
-    return sorted(found, key=functools.cmp_to_key(_compare))
+            states.append(_state(solution.setting, branch.kind, load, numbers))
+    return sorted(states, key=functools.cmp_to_key(_compare))
 
 
 def _compare(a: ThermalState, b: ThermalState) -> int:
-    """Order states: stable replica symmetry first, then the lowest free energy, and the largest R.
+    """Order states: replica-symmetrically stable ones first, then by free energy, then by
+    decreasing R.
 
     Free energies that differ by rounding are equal; infinite ones are compared by their energies.
     """
@@ -121,7 +122,7 @@ def _compare(a: ThermalState, b: ThermalState) -> int:
 
 
 def _state(setting: Setting, kind: str, load: float, numbers: dict[str, Any]) -> ThermalState:
-    """Make a `ThermalState`, with reasons for the values that it does not have."""
+    """Make a `ThermalState`, with reasons for its missing values."""
     T, reasons = setting.temperature, {}
     if T == 0:
         reasons["scaled_load"] = "α̃/T is infinite at T = 0"

@@ -74,14 +74,17 @@ class ThermalTransitions(Finding):
 
 def transitions_of(solution: Solution) -> ThermalTransitions:
     """Return the transitions of a solution; the error of a quadrature is added to their loads."""
-    found, setting = _found(solution), solution.setting
-    if not setting.has_quadrature or found.appears is None:
-        return found
+    transitions, setting = _found(solution), solution.setting
+    if not setting.has_quadrature or transitions.appears is None:
+        return transitions
     relative = quadrature_error(setting, solution.curves[0])
-    loads = [name for name in LOADS if getattr(found, name) is not None]
-    wider: dict[str, Any] = {name: _widened(getattr(found, name), relative) for name in loads}
-    reasons = {**found.reasons, "bend": "the quadrature of two smooth units has too few digits"}
-    return replace(found, **wider, bend=None, reasons=reasons)
+    loads = [name for name in LOADS if getattr(transitions, name) is not None]
+    wider: dict[str, Any] = {name: _widened(getattr(transitions, name), relative) for name in loads}
+    reasons = {
+        **transitions.reasons,
+        "bend": "the quadrature of two smooth units has too few digits",
+    }
+    return replace(transitions, **wider, bend=None, reasons=reasons)
 
 
 def _widened(load: Estimate, relative: float) -> Estimate:
@@ -117,7 +120,7 @@ def _found(solution: Solution) -> ThermalTransitions:
         setting, curves[0], branch, continuous, appears, unstable, reasons
     )
     at = coexists or appears
-    found = extrema(solution, at.value)
+    states = extrema(solution, at.value)
     agreement = _agreement(setting, reasons)
     specialized: ThermalState | None
     symmetric: bool | None
@@ -125,7 +128,7 @@ def _found(solution: Solution) -> ThermalTransitions:
         specialized, symmetric = None, _begins_symmetric(theory, latest, start)
         reasons["specialized"] = "the transition is continuous: the branch begins at R = 0"
     else:
-        specialized = _outermost([s for s in found if s.R > s.S], jump)
+        specialized = _outermost([s for s in states if s.R > s.S], jump)
         symmetric = None if specialized is None else specialized.replica_symmetric
     if jump is None:
         reasons["jump"] = reasons["coexists"]
@@ -143,7 +146,7 @@ def _found(solution: Solution) -> ThermalTransitions:
         jump=jump,
         replica_symmetric=symmetric,
         specialized=specialized,
-        unspecialized=next(s for s in found if s.kind == "unspecialized"),
+        unspecialized=next(s for s in states if s.kind == "unspecialized"),
         temperature=setting.temperature,
         approximation=setting.approximation,
         reasons=reasons,
@@ -181,7 +184,9 @@ def _coexistence(
     unstable: Estimate | None,
     reasons: dict[str, str],
 ) -> tuple[Estimate | None, float | None]:
-    """Return α̃_c and R there; None, with a reason, where equal free energies mean nothing."""
+    """Return α̃_c and R there; None, with a reason, where equal free energies do not define a
+    transition.
+    """
     if continuous:
         return unstable, 0.0
     if branch is None:  # R = q = 1, whose free energy is lower than any other as T → 0
@@ -204,7 +209,7 @@ def _begins_symmetric(theory: Any, load: float, start: Point | None) -> bool:
 
 
 def _bend(theory: Theory, curves: BranchCurve, load: float) -> Estimate | None:
-    """dα̃/d(R²) at R = 0, from the branch that begins there.
+    """dα̃/d(R²) at R = 0 of the branch that begins there.
 
     The quadratic law holds up to some R, which vanishes with T: of several scales of R the one
     with the smallest error is used.  None where it is below all of them.
@@ -224,8 +229,8 @@ def _bend(theory: Theory, curves: BranchCurve, load: float) -> Estimate | None:
     error = 2 * np.abs(near - far) + ROUNDINGS * EPSILON * load / R_SCALES**2
     error = np.where(np.isfinite(error), error, np.inf)
     best = int(np.argmin(error / np.maximum(np.abs(near), SMALLEST_DIVISOR)))
-    found = Estimate(float(near[best]), float(error[best]))
-    return found if found.error < MAX_RELATIVE_ERROR * abs(found.value) else None
+    bend = Estimate(float(near[best]), float(error[best]))
+    return bend if bend.error < MAX_RELATIVE_ERROR * abs(bend.value) else None
 
 
 def _next_to(branch: Branch, R: np.ndarray) -> Point:
@@ -243,7 +248,7 @@ def _outermost(states: list[ThermalState], jump: float | None) -> ThermalState |
 
 
 def _agreement(setting: Setting, reasons: dict[str, str]) -> Estimate | None:
-    """α̃_g for c_2 ≠ 0, α̃_K for c_2 = 0."""
+    """Return the load at which replicas begin to agree: α̃_g for c_2 ≠ 0, α̃_K for c_2 = 0."""
     theory = setting.theory
     if not isinstance(theory, QuenchedTheory):
         reasons["agreement"] = "the annealed free energy has no replicas"
@@ -268,7 +273,7 @@ def glass_load(theory: QuenchedTheory) -> Estimate:
 
     grid = np.linspace(math.log(1e-12), math.log(0.999), 600)
     i = int(np.clip(np.argmin(load(grid)), 1, len(grid) - 2))
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         load, bounds=(grid[i - 1], grid[i + 1]), method="bounded", options={"xatol": 1e-9}
     )
-    return Estimate(float(found.fun), float(ROUNDINGS * EPSILON * found.fun))
+    return Estimate(float(minimum.fun), float(ROUNDINGS * EPSILON * minimum.fun))

@@ -35,7 +35,9 @@ STORED_POINTS = 4096
 
 
 class Average(NamedTuple):
-    """M and its derivatives: in β, and the first and second in (U, V, C), last axes 3 and 3 3."""
+    """M and its derivatives: in β, and the first and second in (U, V, C), with last axes 3 and 3 ×
+    3.
+    """
 
     value: Any
     in_beta: Any
@@ -77,7 +79,7 @@ class PiecewiseAverage:
         return Average(value, in_beta, gradient, np.stack(rows, -2))
 
     def _reduced(self, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return C − βCaaᵀC/w with positive fields, Ca for these, and w, for every orthant."""
+        """For every orthant return C − βCaaᵀC/w in positive fields, Ca in these fields, and w."""
         Ca = np.einsum("...ij,oj->...oi", covariance, self.a)
         w = 1 + self.beta * np.sum(self.a * Ca, -1)
         Ca = Ca * self.signs
@@ -85,7 +87,9 @@ class PiecewiseAverage:
         return flipped - self.beta * _squares(Ca) / w[..., None, None], Ca, w
 
     def _first(self, covariance: np.ndarray, probability: np.ndarray) -> tuple[Any, Any, Any]:
-        """Return M, ∂M/∂β and ∂M/∂(U, V, C); a complex covariance is an infinitesimal step."""
+        """Return M, ∂M/∂β and ∂M/∂(U, V, C) by infinitesimal steps, which make the covariance
+        complex.
+        """
         beta, (reduced, Ca, w) = self.beta, self._reduced(covariance)
         change = orthant_change(reduced)
         if np.iscomplexobj(reduced):

@@ -38,15 +38,15 @@ class ReportsValues:
     def values(self: Any, load: FloatOrArray, point: Point) -> Values:
         """Return the values of states at given loads."""
         load, R, d = np.broadcast_arrays(load, point.V, point.d)
-        here = Point(R, d, np.zeros_like(d))
+        at = Point(R, d, np.zeros_like(d))
         missing = np.full(R.shape, np.nan)
         return Values(
             R=R,
-            q=self.replica_overlap(here),
+            q=self.replica_overlap(at),
             susceptibility=missing,
-            generalization_error=self.error(here),
-            training_error=self.training_error(here),
-            free_energy_per_unit=self.free_energy(load, here) + load * self.common,
-            curvature=self._curvature(load, here),
-            replicon=self.replicon(load, here),
+            generalization_error=self.error(at),
+            training_error=self.training_error(at),
+            free_energy_per_unit=self.free_energy(load, at) + load * self.common,
+            curvature=self._curvature(load, at),
+            replicon=self.replicon(load, at),
         )

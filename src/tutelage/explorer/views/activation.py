@@ -59,20 +59,20 @@ def program(state: State) -> str:
 def draw(state: State) -> Picture:
     """Draw the activation, its coefficients and its learning curve."""
     g = units.unit(state["activation"], state)
-    found, curves, kind = _transitions(g, state)
+    loads, curves, kind = _transitions(g, state)
     values = g.hermite(ORDER)
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
     y = Axis("ε_g, generalization error", "ε_g", "log", ("linear", "log"))
     traces = transitions.error_branches(curves)
     words = f"Generalization error over the load; the transition is {_order(kind)}."
-    marks = transitions.marks(found, state)
+    marks = transitions.marks(loads, state)
     return Picture(
         panels=[
             _unit_panel(g),
             _hermite_panel(values.values),
             Panel("error", "Learning curve", words, x, y, traces, marks),
         ],
-        numbers=[*_numbers(g, kind, values), *transitions.loads_numbers(found)[1:]],
+        numbers=[*_numbers(g, kind, values), *transitions.loads_numbers(loads)[1:]],
         messages=[f"The transition is {_order(kind)}: {lowered(kind.because)}."],
     )
 
@@ -127,7 +127,7 @@ def _order(kind: "TransitionKind") -> str:
 
 def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Number]:
     c, error = values.values, values.error
-    found = [
+    numbers = [
         Number("Hermite coefficient", f"c_{n}", float(c[n]), float(error[n]))
         for n in range(MAX_LISTED_COEFFICIENT + 1)
     ]
@@ -135,7 +135,7 @@ def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Numbe
     return [
         Number("the transition is", "", _order(kind)),
         Number("because", "", lowered(kind.because)),
-        *found,
+        *numbers,
         Number("parity", "", g.parity),
         Number("kinks at", "x", kinks),
     ]

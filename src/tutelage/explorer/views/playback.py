@@ -51,13 +51,13 @@ def dataset(state: State) -> "xr.Dataset":
 def _name(state: State) -> str:
     if state["file"]:
         return state["file"]
-    found = files.playable()
-    if not found:
+    playable = files.playable()
+    if not playable:
         allowed = "there is no saved training yet"
         raise InputError(
             "file", "nothing", allowed, "make reproduce, or tutelage explore --files FOLDER"
         )
-    return found[0]["name"]
+    return playable[0]["name"]
 
 
 def draw(state: State) -> Picture:
@@ -99,7 +99,7 @@ def _picture(whole: "xr.Dataset", state: State) -> Picture:
 
 
 def _chosen(whole: "xr.Dataset", state: State) -> "tuple[xr.Dataset, list[str]]":
-    """Select a setting and one run or all; return the selection also in words."""
+    """Select a setting, and one run or all; return the selection and its description."""
     import numpy as np
 
     others = [str(d) for d in whole.dims if d in ("multiple", "polarity")]
@@ -126,10 +126,10 @@ def _epochs(one: "xr.Dataset") -> list[int]:
 
     places = np.arange(one.sizes["epoch"])
     if "eigenvalues" in one:
-        known = (
+        recorded = (
             one["eigenvalues"].notnull().any([d for d in one["eigenvalues"].dims if d != "epoch"])
         )
-        places = places[known.values]
+        places = places[recorded.values]
     count = min(len(places), MOST_FRAMES)
     return [int(i) for i in places[np.unique(np.linspace(0, len(places) - 1, count).astype(int))]]
 
@@ -197,7 +197,7 @@ def _nodes(picture: Picture, one: "xr.Dataset", epochs: list[int], layer: int) -
 
 
 def _followed(picture: Picture, one: "xr.Dataset", epochs: list[int], layer: int) -> None:
-    """Return a map of correlations, of the first run if the file has several."""
+    """Return a map of correlations; of the first run if the file has several."""
     name = f"correlation_{layer}"
     axes = (f"student_{layer}", f"teacher_{layer}")
 
@@ -250,8 +250,8 @@ def _over_runs(values: "xr.DataArray", how: str) -> "xr.DataArray":
 
 def _over_epochs(one: "xr.Dataset", names: Iterable[str]) -> "dict[str, xr.DataArray]":
     """Return medians over runs of all variables over epochs."""
-    here = [v for v in names if v in one and {"epoch"} <= set(one[v].dims) <= {"run", "epoch"}]
-    return {v: _over_runs(one[v], "median").dropna("epoch") for v in here}
+    present = [v for v in names if v in one and {"epoch"} <= set(one[v].dims) <= {"run", "epoch"}]
+    return {v: _over_runs(one[v], "median").dropna("epoch") for v in present}
 
 
 def _curves(one: "xr.Dataset") -> list[Panel]:

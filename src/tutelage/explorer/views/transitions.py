@@ -68,8 +68,8 @@ def how_many(state: State) -> float | int:
 
 def last_load(state: State, found: "Transitions") -> float:
     """Return the last load: beyond the last transition, doubled until it exceeds the load."""
-    known = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
-    last = LAST_LOAD_FACTOR * max(known, default=DEFAULT_LAST_LOAD / LAST_LOAD_FACTOR)
+    loads = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
+    last = LAST_LOAD_FACTOR * max(loads, default=DEFAULT_LAST_LOAD / LAST_LOAD_FACTOR)
     while last < state.get("load", 0.0):
         last *= 2
     return last
@@ -89,12 +89,12 @@ def known(state: State) -> "tuple[Transitions, xr.Dataset]":
         if len(KNOWN) >= MOST_KNOWN:
             KNOWN.clear()
         KNOWN[g, K] = tl.equilibrium.transitions(units.unit(state["activation"], state), K), {}
-    found, curves = KNOWN[g, K]
-    last = last_load(state, found)
+    transitions, curves = KNOWN[g, K]
+    last = last_load(state, transitions)
     if last not in curves:
         curves.clear()
         curves[last] = _curve(state, last)
-    return found, curves[last]
+    return transitions, curves[last]
 
 
 def _curve(state: State, last: float) -> "xr.Dataset":
@@ -114,19 +114,19 @@ def draw(state: State) -> Picture:
     g, K = units.unit(state["activation"], state), how_many(state)
     every = tl.equilibrium.states(g, K, state["load"], saddles=True)
     minima = [s for s in every if s.site_stable]
-    here = _followed(state["followed"], minima)
+    student = _followed(state["followed"], minima)
     energy = tl.equilibrium.free_energy(g, K, state["load"], _specializations())
     picture = Picture(
         panels=[
-            _energy_panel(energy, minima, here),
-            _states_panel(curves, found, here, state),
-            _error_panel(curves, found, here, state),
+            _energy_panel(energy, minima, student),
+            _states_panel(curves, found, student, state),
+            _error_panel(curves, found, student, state),
         ],
-        numbers=[*loads_numbers(found), *_state_numbers(here)],
-        messages=_messages(state, here, minima),
+        numbers=[*loads_numbers(found), *_state_numbers(student)],
+        messages=_messages(state, student, minima),
     )
     if state["followed"] != LOWEST:
-        picture.next = {"followed": _kind(here)}
+        picture.next = {"followed": _kind(student)}
     return picture
 
 
@@ -213,20 +213,20 @@ def error_branches(curves: "xr.Dataset") -> list[Trace]:
 
     values, kinds = curves["generalization_error"].values, curves["kind"].values.tolist()
     same = [[np.allclose(a, b, equal_nan=True) for b in values] for a in values]
-    found: list[Trace] = []
+    traces: list[Trace] = []
     for member, kind in enumerate(kinds):
         if not any(same[member][:member]):
             names = [k for k, equal in zip(kinds, same[member], strict=True) if equal]
             one = curves.isel(branch=[member]).assign_coords(kind=("branch", [" and ".join(names)]))
-            found += branches(one, "generalization_error", kind)
-    return found
+            traces += branches(one, "generalization_error", kind)
+    return traces
 
 
 def branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
     """Draw each branch: a line where it is a minimum in all overlaps, dotted elsewhere."""
     import numpy as np
 
-    load, found = curves["load"].values, []
+    load, traces = curves["load"].values, []
     for member, kind in enumerate(curves["kind"].values.tolist()):
         branch = curves.isel(branch=member)
         y, stable = branch[name].values, branch["stable"].values
@@ -236,11 +236,11 @@ def branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
         beside = stable & np.roll(stable, 1) & np.roll(stable, -1)
         label = f"{'ε_g' if name == 'generalization_error' else name} ({kind})"
         if np.any(stable):
-            found.append(Trace(label, family, load, np.where(stable, y, np.nan), member))
+            traces.append(Trace(label, family, load, np.where(stable, y, np.nan), member))
         if np.any(np.isfinite(y) & ~stable):
             values = np.where(beside, np.nan, y)
-            found.append(Trace(f"{label}, not stable", family, load, values, member, "dotted"))
-    return found
+            traces.append(Trace(f"{label}, not stable", family, load, values, member, "dotted"))
+    return traces
 
 
 WORDS = {
@@ -262,14 +262,14 @@ def loads_numbers(found: "Transitions") -> list[Number]:
 
 def _state_numbers(here: "Stationary") -> list[Number]:
     alone = "a single unit has only this one"
-    found = [Number("state", "", here.kind)]
+    numbers = [Number("state", "", here.kind)]
     for name in "RSC":
         value = getattr(here, name)
         missing = math.isnan(value)
-        found.append(Number("order parameter", name, None if missing else value, None,
+        numbers.append(Number("order parameter", name, None if missing else value, None,
                             alone if missing else None))  # fmt: skip
     return [
-        *found,
+        *numbers,
         Number("generalization error", "ε_g", here.generalization_error),
         Number("free energy", "βf/K", here.free_energy_per_unit),
         Number("lowest eigenvalue of the Hessian", "λ", here.lowest_eigenvalue),
@@ -277,15 +277,15 @@ def _state_numbers(here: "Stationary") -> list[Number]:
 
 
 def _messages(state: State, here: "Stationary", minima: "list[Stationary]") -> list[str]:
-    found = [f"At α = {state['load']:g} there are {len(minima)} minima." if len(minima) > 1
+    messages = [f"At α = {state['load']:g} there are {len(minima)} minima." if len(minima) > 1
              else f"At α = {state['load']:g} there is one minimum."]  # fmt: skip
     if state["followed"] not in (LOWEST, _kind(here)):
-        found.append(
+        messages.append(
             f"The state {state['followed']} is not a minimum here: the student is in {here.kind}."
         )
     if not here.stable:
-        found.append("This state is a minimum only while the units are equal.")
-    return found
+        messages.append("This state is a minimum only while the units are equal.")
+    return messages
 
 
 def python(state: State) -> str:

@@ -51,7 +51,9 @@ class Certificate(Finding):
 def compared_starts(
     search: Search, grid: Grid, optima: Mapping[str, Optimum]
 ) -> tuple[list[str], list[float], float]:
-    """Compare optima from several starts: names, ln ε_g over the lowest, distance of schedules."""
+    """Optima from several starts: names, ln ε_g relative to the lowest, distance
+    between schedules.
+    """
     values = np.array([optimum.path.value for optimum in optima.values()])
     lowest = float(np.min(values))
     same = [o.values for o, value in zip(optima.values(), values, strict=True)]

@@ -179,14 +179,14 @@ def _optimal(
     file: Checkpoint,
     bar: Progress,
 ) -> BestControl:
-    kept = file.load() or {}
-    if kept:
-        grid = Grid(kept["knots"], kept["ends"])
-        end, values = float(kept["end"]), kept["values"]
-        starts = [str(x) for x in kept["starts"]]
-        start_values, distance = kept["start_values"].tolist(), float(kept["distance"])
-        spread = float(kept["spread"])
-        coarse_goal = float(kept["goal"])
+    stored = file.load() or {}
+    if stored:
+        grid = Grid(stored["knots"], stored["ends"])
+        end, values = float(stored["end"]), stored["values"]
+        starts = [str(x) for x in stored["starts"]]
+        start_values, distance = stored["start_values"].tolist(), float(stored["distance"])
+        spread = float(stored["spread"])
+        coarse_goal = float(stored["goal"])
     else:
         constant = best_constant(search)
         end, few = constant.end, knots // 2

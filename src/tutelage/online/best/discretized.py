@@ -56,7 +56,7 @@ class Controlled(eqx.Module):
         return self.flow.rates(y, self.flow.scenario.T, rate)
 
     def log_error(self, y: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return ln ε_g, the objective."""
+        """Return ln ε_g, the quantity to minimize."""
         error = self.flow.errors(y, self.flow.scenario.T)
         return jnp.log(jnp.maximum(error, np.finfo(float).tiny))
 

@@ -1,4 +1,4 @@
-"""Greedy control: at every moment the controls with which the error falls fastest.
+"""Greedy control: at every moment the controls that decrease the error fastest.
 
 dε_g/dα = ∇ε_g·dΩ/dα is quadratic in the learning rate and linear in the readout rate and in the
 weight decay, and a sum of these terms: each control is minimised by itself,
@@ -40,8 +40,8 @@ def greedy_run(
         The run after every step, and the controls at these times.
     """
     numbers = (np.asarray(x, float) for x in (y0, bounds, until, tolerance, solved))
-    seen, count, reason = _run(system, *numbers)
-    t, y, error, slope = (np.asarray(x)[: int(count)] for x in seen)
+    recorded, count, reason = _run(system, *numbers)
+    t, y, error, slope = (np.asarray(x)[: int(count)] for x in recorded)
     run = Steps(t, y, error, slope, OUTCOMES[int(reason)])
     box = np.asarray(bounds, float)
     return run, in_blocks(lambda y: _controls(system, y, box), y)
@@ -62,8 +62,8 @@ def greedy_controls(
 
     def best(i: int) -> Array:
         """Minimize the parabola through the ends and the middle of an interval."""
-        here = jnp.eye(len(low))[i]
-        half, full = (change(low + here * (x - low)) - at_low for x in (middle, high))
+        direction = jnp.eye(len(low))[i]
+        half, full = (change(low + direction * (x - low)) - at_low for x in (middle, high))
         # f(x) = a x + b x² with x from 0 to 1.
         b = 2 * (full - 2 * half)
         a = full - b
@@ -99,8 +99,8 @@ def _run(
         return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
 
     span = {"until": until, "tolerance": tolerance, "longest": jnp.asarray(jnp.inf)}
-    seen, count, end = every_step(rates, ends, DIVERGED, observe, y0, most=MAX_STEPS, **span)
-    return seen, count, end.reason[0]
+    recorded, count, end = every_step(rates, ends, DIVERGED, observe, y0, most=MAX_STEPS, **span)
+    return recorded, count, end.reason[0]
 
 
 @stored_jit

@@ -1,4 +1,4 @@
-"""Learning rate and weight decay with the lowest error for drifting teachers.
+"""Learning rate and weight decay that minimize the error for drifting teachers.
 
 Students that learn too slowly are late, and those that learn fast are noisy; weight decay forgets
 what is out of date (Biehl and Schwarze 1993).  With f(y, η, γ) = 0 of the stationary state y, in
@@ -72,7 +72,7 @@ def best_tracking(
     batch: int = 1,
     method: Method | str | None = None,
 ) -> BestTracking:
-    """Find the learning rate and weight decay with which students follow drifting teachers best.
+    """Find the learning rate and weight decay that minimize the error for drifting teachers.
 
     (η, γ) = argmin ε_g of the stable state that Newton's method finds from ``start``.  Students
     that specialize and such that do not have minima of their own: 25 learning rates are tried
@@ -149,9 +149,11 @@ class Followed:
         if point is None:
             return None
         flow, y, eta = self.at(x[1]), point.vector, float(np.exp(x[0]))
-        here = linearized(flow, y, eta)
+        linearization = linearized(flow, y, eta)
         by_decay = -flow.layout.factors("first layer") * y / eta
-        change = -np.linalg.solve(here.jacobian, np.stack([eta * here.by_rate, by_decay], axis=1))
+        change = -np.linalg.solve(
+            linearization.jacobian, np.stack([eta * linearization.by_rate, by_decay], axis=1)
+        )
         return point.generalization_error, np.asarray(_slope(flow, jnp.asarray(y))) @ change
 
 

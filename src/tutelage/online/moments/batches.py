@@ -1,4 +1,4 @@
-"""Many averages of one kind at once: which, in batches of one shape, and their values.
+"""Many averages of one kind at once: lists of them, in batches of equal shape, and their values.
 
 An average takes several of the K + M fields, some of them more than once.  Two index tuples
 have the same shape if the same arguments coincide and the same activations stand there.
@@ -72,7 +72,7 @@ class Averages(Module):
 
     @property
     def coincidences(self) -> bool:
-        """Whether it matters which arguments are the same field."""
+        """Whether coinciding fields among the arguments have to be recognised."""
         return isinstance(self.method, Orthant | Hermite)
 
     def sums(self, kind: str, batch: Batch, C: Float[Array, "... n n"]) -> Array:

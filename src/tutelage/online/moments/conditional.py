@@ -83,8 +83,8 @@ class ConditionalMoments(Moments):
         Gamma = r.T @ r
 
         def one(C: Float[Array, "n n"]) -> Array:
-            seen = effort.survey(units, C)
-            return effort.with_rule(choice, C, seen, partial(square, units, Gamma, C))[0]
+            survey = effort.survey(units, C)
+            return effort.with_rule(choice, C, survey, partial(square, units, Gamma, C))[0]
 
         return 0.5 * over_batch(one, overlaps.covariance)
 
@@ -104,7 +104,9 @@ class ConditionalMoments(Moments):
         return ROUNDING + max(moments._change(C, kind, level) for kind, level in levels.items())
 
     def derivative_error(self, overlaps: Overlaps) -> float:
-        """Rounding over the spread √PRIVATE that coinciding fields keep: ∂s/∂C = 1/(2s)."""
+        """Relative error of derivatives: rounding over the spread √PRIVATE of coinciding fields, as
+        ∂s/∂C = 1/(2s).
+        """
         return SUM_ROUNDING / math.sqrt(PRIVATE)
 
     @property
@@ -117,11 +119,11 @@ class ConditionalMoments(Moments):
 
     def _levels(self, C: Float[Array, "n n"]) -> dict[str, effort.Level]:
         """Return the level of every average."""
-        seen = effort.survey(self._units, C)
+        survey = effort.survey(self._units, C)
         return {
             kind: jax.lax.map(
                 lambda order, kind=kind: self._choice(kind).level(
-                    C[order][:, order], seen.of(order)
+                    C[order][:, order], survey.of(order)
                 ),
                 _orders(len(C), self._given(kind)),
             )
@@ -144,14 +146,14 @@ class ConditionalMoments(Moments):
         return total
 
     def _rows(self, C: Array, kind: str) -> Array:
-        """Compute averages of one kind one by one, each with the rule that it needs."""
-        seen, choice = effort.survey(self._units, C), self._choice(kind)
+        """Compute averages of one kind serially, each with the rule that it needs."""
+        survey, choice = effort.survey(self._units, C), self._choice(kind)
 
         def one(order: Int[Array, " n"]) -> Array:
             return effort.with_rule(
                 choice,
                 C[order][:, order],
-                seen.of(order),
+                survey.of(order),
                 lambda rule: self._with(rule, C, order, kind)[0],
             )
 
@@ -192,8 +194,8 @@ class ConditionalMoments(Moments):
             layers = max(
                 float(effort.unresolved(self._units, C[row][:, row], KINDS[kind])) for row in rows
             )
-            found = JUDGED * np.max(change) + np.max(left_out) + layers * size
-            largest = max(largest, float(found))
+            change_with_bounds = JUDGED * np.max(change) + np.max(left_out) + layers * size
+            largest = max(largest, float(change_with_bounds))
         return largest
 
 
@@ -210,7 +212,9 @@ def _both(
     orders: Int[np.ndarray, "rows n"],
     kind: str,
 ) -> tuple[tuple[Array, Array], Array]:
-    """Return rows with the rule of a level and with a finer one, and remainders of series."""
+    """Return rows with the rule of a level and with a finer one, and the remainders of
+    the series.
+    """
     choice = moments._choice(kind)
     places = (place, int(choice.judged(place, 1)))
     (value, left_out), (other, _) = (

@@ -60,18 +60,18 @@ class SignMoments(Moments):
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         if self.weights is not None:
-            found = small_product(
+            sums = small_product(
                 self.sums.values(overlaps.covariance)[..., None, :], self.weights.T
             )[..., 0, :]
         else:
             parts = self._parts(couplings(self.scenario), jnp)
-            found = self.sums(overlaps.covariance)
-            found = found.reshape(*found.shape[:-1], *parts.shape)
-            found = jnp.sum(match_rank(parts, found) * found, axis=-1)
-        return found[..., upper_triangle(self.scenario.K)]
+            sums = self.sums(overlaps.covariance)
+            sums = sums.reshape(*sums.shape[:-1], *parts.shape)
+            sums = jnp.sum(match_rank(parts, sums) * sums, axis=-1)
+        return sums[..., upper_triangle(self.scenario.K)]
 
     def _parts(self, G: Float[AnyArray, "K n"], xp: ArrayModule) -> Any:
-        """Return the factors of all sums, shape (pairs, quadruples + 1).
+        """Return the coefficients of all sums, shape (pairs, quadruples + 1).
 
         G: the couplings;  xp: their array module, NumPy or JAX.
         """
@@ -83,7 +83,7 @@ class SignMoments(Moments):
         return xp.concatenate([both, noise[:, None]], axis=-1)
 
     def _weights(self) -> Float[np.ndarray, "pairs moments"]:
-        """Return the factors of all moments, by NumPy: JAX takes milliseconds for them."""
+        """Return the coefficients of all moments, by NumPy: JAX takes milliseconds for them."""
         with jax.ensure_compile_time_eval():  # also where a user's function is being compiled
             G = couplings(self.scenario, np)
         return self.sums.weights(self._parts(G, np))

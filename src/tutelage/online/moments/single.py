@@ -52,9 +52,9 @@ class SingleMoments(Moments):
         """Return Σ coefficient × average for every target, or a bound on its error."""
         total, C = jnp.zeros(()), overlaps.covariance
         for batch in _tuples(kind, self.scenario.K, self.scenario.M):
-            factor, found = self._factors(kind, batch), self._averages.estimates(kind, batch, C)
-            factor = match_rank(factor, found.value)
-            value = jnp.abs(factor) * found.error if errors else factor * found.value
+            factor, estimates = self._factors(kind, batch), self._averages.estimates(kind, batch, C)
+            factor = match_rank(factor, estimates.value)
+            value = jnp.abs(factor) * estimates.error if errors else factor * estimates.value
             total = total + value @ jnp.asarray(batch.weights).T
         return total
 

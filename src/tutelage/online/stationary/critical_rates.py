@@ -135,12 +135,12 @@ def _run(flow: Flow, y0: np.ndarray, eta: float, tolerance: float = FINE) -> Ste
 def _loses_stability(flow: Flow, y0: np.ndarray, highest: float) -> Estimate:
     """Find the rate above which the final state of runs at small rates is unstable."""
     eta = min(0.5, 0.5 * highest)
-    found = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
-    if found is None:
+    estimate = loss_of_stability(flow, _run(flow, y0, eta), eta, 1.1 * highest)
+    if estimate is None:
         raise _Missing(
             f"the run ends in a state that is stable up to {1.1 * highest:g}, or in no stable state"
         )
-    return found
+    return estimate
 
 
 def _diverges(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
@@ -247,9 +247,9 @@ def _plateau_vanishes(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
             break
     else:
         raise _Missing("the run does not linger at a saddle")
-    found = fold(flow, point.vector, eta, 4 * top)
-    if found is None:
+    estimate = fold(flow, point.vector, eta, 4 * top)
+    if estimate is None:
         raise _Missing(
             f"the saddle can be followed beyond learning rate {4 * top:g} or to infinity"
         )
-    return found
+    return estimate

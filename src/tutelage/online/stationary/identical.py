@@ -1,4 +1,4 @@
-"""Identical students: the equivalent scenario with one student, and why students part.
+"""Identical students: the equivalent scenario with one student, and how students separate.
 
 K identical students with equal readouts v_c stay identical, and move like one student with the
 readouts K v_c at the learning rate η/K: its δ is K times as large, so that η⟨δ y_n⟩ and η²⟨δ²⟩ are
@@ -67,12 +67,14 @@ def are_identical(Q: Float[np.ndarray, "K K"], v: Float[np.ndarray, "outputs K"]
 
 
 def splits_instantly(flow: Flow, rate: Rate) -> bool:
-    """Return whether the rates have no derivative at identical students, who part at once."""
+    """Return whether the rates have no derivative at identical students, so that they separate at
+    once.
+    """
     return not rate.limit and len(flow.scenario.student.activation.kinks) > 0
 
 
 def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " d"]) -> FixedPoint:
-    """Return the fixed point whose K students are all z = (R_n, Q, K v_c)."""
+    """Describe the fixed point at which all K students equal z = (R_n, Q, K v_c)."""
     K, layout = flow.scenario.K, flow.layout
     y = embedding(layout) @ z
     f = rates_and_jacobian(flow, rate, y)[0]
@@ -89,13 +91,13 @@ def describe_identical(flow: Flow, rate: Rate, z: Float[np.ndarray, " d"]) -> Fi
 
 
 def splitting(flow: Flow, eta: float, y: Float[np.ndarray, " v"]) -> float:
-    """Compute c = lim (dν/dα)/√ν for two students that part orthogonally to all weights."""
+    """Compute c = lim (dν/dα)/√ν for two students that separate orthogonally to all weights."""
     (q11, q12), (_, q22) = flow.layout.positions("Q")[:2, :2]
     rates = []
     for h in (4e-3, 2e-3, 1e-3):  # √ν; the ratio is a power series in h
-        apart = y.copy()
-        apart[q12] -= 0.5 * h**2 * y[q11]
-        f = second_order(flow, apart)[0]
+        disturbed = y.copy()
+        disturbed[q12] -= 0.5 * h**2 * y[q11]
+        f = second_order(flow, disturbed)[0]
         rates.append(eta**2 * (f[q11] + f[q22] - 2 * f[q12]) / (h * np.sqrt(y[q11])))
     a, b, c = rates
     return float((8 * c - 6 * b + a) / 3)

@@ -145,7 +145,7 @@ def _dimension(dimension: int | None, K: int, rank: int) -> int:
 def _identity(
     scenario: Scenario, starts: int, dimension: int, scale: float, seed: int
 ) -> dict[str, Any]:
-    """Everything that the runs depend on."""
+    """Collect everything that the result of the runs depends on."""
     arrays = (scenario.T, scenario.student.weights, scenario.teacher.weights)
     return {
         "computation": "landscape",
@@ -169,7 +169,7 @@ def _run(
 ) -> tuple[np.ndarray, int]:
     """Descend all runs, batch after batch; return the minimum of each and the gradients taken."""
     count, r = len(W), atlas.landscape.teachers.shape[1]
-    ended, gradients, done = np.full(count, UNSETTLED), 0, 0
+    ended, gradients, finished = np.full(count, UNSETTLED), 0, 0
     with Checkpoint(checkpoint, identity) as file, Progress(progress, count, "runs") as bar:
         saved = file.load()
         if saved is None:
@@ -177,9 +177,13 @@ def _run(
         else:
             for weights in saved["points"].reshape(-1, atlas.landscape.scenario.K, r):
                 atlas.add(weights)
-            ended[:], gradients, done = saved["ended"], int(saved["gradients"]), int(saved["done"])
-            bar.start_from(done)
-        for first in range(done, count, RUNS_PER_BATCH):
+            ended[:], gradients, finished = (
+                saved["ended"],
+                int(saved["gradients"]),
+                int(saved["done"]),
+            )
+            bar.start_from(finished)
+        for first in range(finished, count, RUNS_PER_BATCH):
             batch = slice(first, min(first + RUNS_PER_BATCH, count))
             ended[batch], taken = settle(atlas, W[batch])
             gradients += taken

@@ -87,7 +87,9 @@ def added_unit(
 
 
 def with_added_unit(scenario: Scenario) -> Scenario:
-    """The scenario with one student more, whose readout is that of the first student."""
+    """Return the scenario with an additional student, whose readout is that of the
+    first student.
+    """
     v, student = np.asarray(scenario.student.weights), scenario.student
     wider = Committee(student.units + 1, student.activation, np.hstack([v, v[:, :1]]))
     return Scenario(wider, scenario.teacher, scenario.T, **numbers_of(scenario))
@@ -96,7 +98,7 @@ def with_added_unit(scenario: Scenario) -> Scenario:
 def best_direction(
     landscape: Landscape, W: Float[np.ndarray, "K r"], seed: int = 0
 ) -> tuple[Float[np.ndarray, " r"], float]:
-    """argmax F over unit vectors in the span of the teachers, and F there.
+    """Return argmax F over unit vectors in the span of the teachers, and F there.
 
     landscape: with the added unit.
     """
@@ -123,13 +125,13 @@ def best_direction(
 
 
 def _path(landscape: Landscape, W: np.ndarray, rate: float, until: float) -> xr.Dataset:
-    """Weights of gradient descent at equally spaced times."""
+    """Return the weights of gradient descent at equally spaced times."""
     B, states = landscape.teachers, [W]
     records = int(np.ceil(until / (rate * STEPS_PER_RECORD)))
     rates = np.full(1, until / (records * STEPS_PER_RECORD))
     for _ in range(records):
-        found = descend(landscape, jnp.asarray(states[-1][None]), rates, STEPS_PER_RECORD)
-        states.append(np.asarray(found[0])[0])
+        descended = descend(landscape, jnp.asarray(states[-1][None]), rates, STEPS_PER_RECORD)
+        states.append(np.asarray(descended[0])[0])
     every = np.array(states)
     return xr.Dataset(
         {

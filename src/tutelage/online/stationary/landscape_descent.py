@@ -68,23 +68,23 @@ class StationaryPoint(NamedTuple):
 
     @property
     def is_minimum(self) -> bool:
-        """Whether no curvature is negative."""
+        """Return whether no curvature is negative."""
         return self.spectrum.negative == 0
 
     @property
     def smallest_curvature(self) -> float:
-        """The smallest curvature in any direction."""
+        """Return the smallest curvature in any direction."""
         return float(min(self.spectrum.hessian[0], self.spectrum.transverse[0]))
 
     @property
     def is_isolated(self) -> bool:
-        """Whether no curvature vanishes, as some do along a family of solutions."""
+        """Return whether no curvature vanishes, as along a family of solutions."""
         every = np.concatenate([self.spectrum.hessian, self.spectrum.transverse])
         return bool(np.all(np.abs(every) > FLAT))
 
     @property
     def solves(self) -> bool:
-        """Whether the error vanishes."""
+        """Return whether the error vanishes."""
         return self.error < SOLVED_ERROR
 
 
@@ -107,7 +107,7 @@ class Atlas:
             self.add(W)
 
     def add(self, W: Float[np.ndarray, "K r"], steps: int = NEWTON_STEPS) -> int | None:
-        """Add the stationary point next to weights; return its number, or None."""
+        """Add the stationary point next to given weights; return its index, or None."""
         root = polished(self.landscape, W, steps)
         moved = np.max(np.abs(root.x - W))
         if not root.converged or moved > NEWTON_REACH * self.size or _vanishes(root.x):
@@ -118,8 +118,10 @@ class Atlas:
             both_solve = point.solves and error < SOLVED_ERROR
             if both_solve or np.max(np.abs(point.key - key)) < SAME * (1 + np.max(np.abs(key))):
                 return number
-        found = spectrum(self.landscape, root.x)
-        self.points.append(StationaryPoint(root.x, abs(error), float(root.residual), found, key))
+        eigenvalues = spectrum(self.landscape, root.x)
+        self.points.append(
+            StationaryPoint(root.x, abs(error), float(root.residual), eigenvalues, key)
+        )
         return len(self.points) - 1
 
     def settled(
@@ -129,11 +131,11 @@ class Atlas:
         error: np.ndarray,
         tried: np.ndarray,
     ) -> Int[np.ndarray, " runs"]:
-        """The number of the minimum in which each run has ended, or UNSETTLED.
+        """Return the index of the minimum in which each run has ended, or UNSETTLED.
 
         tried: the forces at which Newton's method was tried last; changed in place.
         """
-        found = np.full(len(W), UNSETTLED)
+        numbers = np.full(len(W), UNSETTLED)
         keys = invariants(self.landscape, W, error)
         r = self.landscape.teachers.shape[1]
         for run in np.flatnonzero(force < SLOW_FORCE * self.size):
@@ -142,11 +144,13 @@ class Atlas:
                 tried[run] = force[run]
                 near = self.add(W[run, :, :r], STEPS_FROM_RUN)
             if near is not None and self._has_ended(near, keys[run], force[run], error[run]):
-                found[run] = near
-        return found
+                numbers[run] = near
+        return numbers
 
     def _nearest(self, key: np.ndarray, error: float) -> int | None:
-        """The known stationary point whose invariants a run shares."""
+        """Return the known stationary point whose invariants equal those of a run, if
+        there is one.
+        """
         if not self.points:
             return None
         distances = [np.max(np.abs(point.key - key)) for point in self.points]
@@ -194,19 +198,21 @@ def settle(atlas: Atlas, W: Float[np.ndarray, "runs K n"]) -> tuple[Int[np.ndarr
 def _descended(
     landscape: Landscape, W: np.ndarray, rates: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A block of steps; batches are padded to a power of two, because shapes are compiled."""
+    """Take a block of steps; batches are padded to a power of two so that few shapes
+    are compiled.
+    """
     count, size = len(W), 1
     while size < count:
         size *= 2
     fill = np.arange(size) % count
-    found = descend(landscape, jnp.asarray(W[fill]), rates[fill], STEPS_PER_BLOCK)
-    return tuple(np.asarray(x)[:count] for x in found)  # type: ignore[return-value]
+    result = descend(landscape, jnp.asarray(W[fill]), rates[fill], STEPS_PER_BLOCK)
+    return tuple(np.asarray(x)[:count] for x in result)  # type: ignore[return-value]
 
 
 def random_starts(
     rng: np.random.Generator, runs: int, K: int, r: int, dimension: int, scale: float
 ) -> Float[np.ndarray, "runs K n"]:
-    """Weights w_i ~ N(0, scale²/d) in at most r + K coordinates.
+    """Draw weights w_i ~ N(0, scale²/d) in at most r + K coordinates.
 
     In the d - r dimensions orthogonal to the teachers only their mutual overlaps matter: a lower
     triangular factor with χ-distributed diagonal (Bartlett), whatever d is.
@@ -221,7 +227,7 @@ def random_starts(
 
 
 def _largest_curvature(landscape: Landscape, size: float) -> float:
-    """The largest curvature at students that follow teachers, and at random ones."""
+    """Bound the curvature by that of students at the teachers, and of random students."""
     K, (M, r) = landscape.scenario.K, landscape.teachers.shape
     rng = np.random.default_rng(0)
     states = [
@@ -232,6 +238,6 @@ def _largest_curvature(landscape: Landscape, size: float) -> float:
 
 
 def _vanishes(W: np.ndarray) -> bool:
-    """Whether a student has lost its weights, where units with a kink have no gradient."""
+    """Return whether a student has zero weights, at which units with a kink have no gradient."""
     norms = np.linalg.norm(W, axis=-1)
     return bool(np.min(norms) <= 1e-9 * np.max(norms))

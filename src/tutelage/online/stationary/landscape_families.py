@@ -50,7 +50,9 @@ def family_starts(scenario: Scenario) -> list[Start]:
 
 
 def descended(landscape: Landscape, starts: list[Start], rate: float) -> list[np.ndarray]:
-    """Where gradient descent ends within each family, as weights in the span of the teachers."""
+    """Return the end of gradient descent within each family, as weights in the span of the
+    teachers.
+    """
     if not starts:
         return []
     B = landscape.teachers
@@ -66,7 +68,7 @@ def descended(landscape: Landscape, starts: list[Start], rate: float) -> list[np
 
 
 def equivalent_teachers(scenario: Scenario) -> bool:
-    """Whether any two teachers can be exchanged."""
+    """Return whether any two teachers can be exchanged."""
     T, v = np.asarray(scenario.T), np.asarray(scenario.teacher.weights)
     M = len(T)
     off = T[~np.eye(M, dtype=bool)]
@@ -75,7 +77,7 @@ def equivalent_teachers(scenario: Scenario) -> bool:
 
 
 def _anti_aligned_sets(scenario: Scenario) -> Iterator[tuple[int, ...]]:
-    """The teachers to which a student is anti-aligned: the last k, or every subset."""
+    """List the teachers to which a student is anti-aligned: the last k, or every subset."""
     M, most = scenario.M, min(scenario.K, scenario.M)
     if equivalent_teachers(scenario):
         yield from (tuple(range(most - k, most)) for k in range(most + 1))
@@ -89,7 +91,7 @@ def _anti_aligned_sets(scenario: Scenario) -> Iterator[tuple[int, ...]]:
 def _with_extra_units(
     K: int, M: int, anti: tuple[int, ...], values: dict[str, float]
 ) -> Iterator[Start]:
-    """One student for each of the first teachers, and one kind of additional units."""
+    """Return one student for each of the first teachers, and additional units of one kind."""
     most = min(K, M)
     is_anti = np.isin(np.arange(M), anti)
     unserved = np.arange(M) >= most

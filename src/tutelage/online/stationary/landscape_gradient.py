@@ -112,7 +112,7 @@ class Landscape(eqx.Module):
         return slopes + along * np.eye(slopes.shape[-2], slopes.shape[-1])[None]
 
     def _terms(self, W: Array, J: Array) -> tuple[Array, Array]:
-        """G_ia ∂I2/∂c and Σ_b 2 G_ib ∂I2/∂p."""
+        """Return G_ia ∂I2/∂c and Σ_b 2 G_ib ∂I2/∂p."""
         K, C, q = W.shape[-2], W @ jnp.swapaxes(J, -1, -2), _squares(J)
         p, q, G = q[..., :K, None], q[..., None, :], self.couplings[None]
         if self.kind == "lines":
@@ -122,7 +122,7 @@ class Landscape(eqx.Module):
         return G * slope, jnp.sum(G * curvature, axis=-1, keepdims=True)
 
     def _lines(self, p: Array, q: Array, C: Array) -> tuple[Array, Array]:
-        """∂I2/∂c and 2 ∂I2/∂p of units m x + d|x|."""
+        """Return ∂I2/∂c and 2 ∂I2/∂p of units m x + d|x|."""
         K = C.shape[-2]
         m, d = (_outer(x[:K], x) for x in (self.plain, self.curved))
         d = 2 / math.pi * d
@@ -132,7 +132,7 @@ class Landscape(eqx.Module):
         return m + d * arcsine, d * area / jnp.where(p > 0, p, 1.0)
 
     def _smooth(self, p: Array, q: Array, C: Array) -> tuple[Array, Array]:
-        """∂I2/∂c and 2 ∂I2/∂p of erf and GELU, by automatic differentiation."""
+        """Return ∂I2/∂c and 2 ∂I2/∂p of erf and GELU, by automatic differentiation."""
         p, q = (jnp.broadcast_to(x, C.shape) for x in (p, q))
         one = jnp.ones_like(C)
         slope = jax.jvp(partial(self._product, p, q), (C,), (one,))[1]
@@ -140,7 +140,7 @@ class Landscape(eqx.Module):
         return slope, 2 * curvature
 
     def _product(self, p: Array, q: Array, c: Array) -> Array:
-        """I2 of all fields, or of students with all fields."""
+        """Return I2 of all fields with each other, or of students with all fields."""
         plain, size = (_outer(x[: c.shape[-2]], x) for x in (self.plain, self.curved))
         if self.kind == "lines":
             area = _area(p, q, c)
@@ -180,7 +180,7 @@ def _kind(scenario: Scenario) -> Kind:
 
 
 def _amplitudes(unit: Activation, kind: Kind) -> tuple[float, float]:
-    """m and d, or o and e."""
+    """Return m and d, or o and e."""
     if kind not in ("lines", "erf"):
         return 0.0, 0.0
     form = form_of(unit)
@@ -231,7 +231,7 @@ def descend(
 
 @stored_jit
 def forces(landscape: Landscape, W: Float[Array, "runs K n"]) -> Float[Array, "runs K n"]:
-    """F of a batch, compiled."""
+    """Compute F of a batch, compiled."""
     return landscape.force(W)
 
 
@@ -243,5 +243,5 @@ def errors(landscape: Landscape, W: Float[Array, "runs K n"]) -> Float[Array, " 
 
 @stored_jit
 def mean_jacobian(landscape: Landscape, W: Float[Array, "K n"]) -> Float[Array, "K fields"]:
-    """A of one student."""
+    """Return A of one student."""
     return landscape.jacobian(W[None])[0]

@@ -50,13 +50,13 @@ class Spectrum(NamedTuple):
 
     @property
     def negative(self) -> int:
-        """Number of negative curvatures; each orthogonal one counts once."""
+        """Number of negative curvatures; an orthogonal one counts once for all dimensions."""
         every = np.concatenate([self.hessian, self.transverse])
         return int(np.sum(every < -ZERO_CURVATURE))
 
 
 def spectrum(landscape: Landscape, W: Float[np.ndarray, "K r"]) -> Spectrum:
-    """Eigenvalues by weights."""
+    """Compute eigenvalues from the weights."""
     K = len(W)
     values, vectors = np.linalg.eigh(hessian(landscape, W))
     A = np.asarray(mean_jacobian(landscape, jnp.asarray(W)))[:, :K]
@@ -65,14 +65,14 @@ def spectrum(landscape: Landscape, W: Float[np.ndarray, "K r"]) -> Spectrum:
 
 
 def spectrum_by_overlaps(flow: Flow, W: Float[np.ndarray, "K r"]) -> Float[np.ndarray, " d"]:
-    """Eigenvalues of the Jacobian in (Q, R) as η → 0, the largest first."""
+    """Compute eigenvalues of the Jacobian in (Q, R) as η → 0, the largest first."""
     B = Landscape(flow.scenario).teachers
     y = flow.layout.vector({"Q": W @ W.T, "R": W @ B.T})
     return np.sort(np.linalg.eigvals(first_order(flow, y)[1]).real)[::-1]
 
 
 def hessian(landscape: Landscape, W: Float[np.ndarray, "K r"]) -> Float[np.ndarray, "Kr Kr"]:
-    """The Hessian of ε_g with respect to weights in the span of the teachers."""
+    """Compute the Hessian of ε_g with respect to weights in the span of the teachers."""
     if landscape.kind == "lines":
         H = -_force_derivative(landscape, W)
     else:
@@ -87,7 +87,7 @@ def _force_jacobian(landscape: Landscape, W: Float[Array, "K r"]) -> Array:
 
 
 def _force_derivative(landscape: Landscape, W: np.ndarray) -> np.ndarray:
-    """∂F_i/∂w_k for units m x + d|x|, shape (K, r, K, r)."""
+    """Compute ∂F_i/∂w_k for units m x + d|x|, shape (K, r, K, r)."""
     K, r = W.shape
     J = np.concatenate([W, landscape.teachers])
     G = np.asarray(landscape.couplings)
@@ -118,7 +118,9 @@ def _force_derivative(landscape: Landscape, W: np.ndarray) -> np.ndarray:
 
 
 def _angles(unit: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """θ between students and all units, and the unit vectors f orthogonal to w_i towards w_a."""
+    """Return θ between students and all units, and the unit vectors f orthogonal to w_i towards
+    w_a.
+    """
     difference, total = unit - unit[:K, None], unit + unit[:K, None]
     theta = 2 * np.arctan2(np.linalg.norm(difference, axis=-1), np.linalg.norm(total, axis=-1))
     # The nearer of ŵ_a and -ŵ_a, so that a small vector is subtracted.
@@ -129,14 +131,14 @@ def _angles(unit: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _reversed(unit: np.ndarray, f: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """-e: f turned by θ in the plane of both fields, which is orthogonal to ŵ_a."""
+    """Return -e: f rotated by θ in the plane of both fields, which is orthogonal to ŵ_a."""
     K, sine = len(f), np.sin(theta)[..., None]
     turned = np.cos(theta)[..., None] * f - sine * unit[:K, None]
     return np.where(np.any(f, axis=-1, keepdims=True), turned, 0.0)
 
 
 def polished(landscape: Landscape, W: Float[np.ndarray, "K r"], steps: int = NEWTON_STEPS) -> Root:
-    """The stationary point next to weights in the span of the teachers, by Newton's method."""
+    """Find the stationary point next to weights in the span of the teachers, by Newton's method."""
 
     def function(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         w = x.reshape(W.shape)

@@ -23,7 +23,7 @@ SEPARATE = 0.25
 
 
 def family(landscape: Landscape, W: Float[np.ndarray, "K r"], error: float) -> str:
-    """The name of a stationary point, from its weights in the span of the teachers."""
+    """Name a stationary point from its weights in the span of the teachers."""
     if error < 1e-10:
         return "solution"
     B = landscape.teachers
@@ -53,7 +53,9 @@ def family(landscape: Landscape, W: Float[np.ndarray, "K r"], error: float) -> s
 
 
 def _groups(norms: Float[np.ndarray, " k"]) -> str:
-    """Sizes of the groups of students with equal norms, the largest first; "" for one group."""
+    """List the sizes of groups of students with equal norms, the largest first; "" for
+    one group.
+    """
     ordered = np.sort(norms)
     edges = np.flatnonzero(np.diff(ordered) > SAME * ordered[-1]) + 1
     sizes = sorted((len(x) for x in np.split(ordered, edges)), reverse=True)
@@ -63,7 +65,7 @@ def _groups(norms: Float[np.ndarray, " k"]) -> str:
 def invariants(
     landscape: Landscape, W: Float[np.ndarray, "runs K n"], errors: Float[np.ndarray, " runs"]
 ) -> Float[np.ndarray, "runs m"]:
-    """Sort ε_g, all Q_ii and all R_in, which renaming units does not change."""
+    """Return ε_g and sorted Q_ii and R_in, which renaming units does not change."""
     R = W[..., : landscape.teachers.shape[1]] @ landscape.teachers.T
     norms = np.sort(np.sum(W**2, axis=-1), axis=-1)
     return np.concatenate(
@@ -72,7 +74,7 @@ def invariants(
 
 
 def multiplicity(scenario: Scenario, W: Float[np.ndarray, "K r"], teachers: np.ndarray) -> int:
-    """Number of different states that renaming teachers makes of a state.
+    """Count the different states that arise from a state by renaming teachers.
 
     Students are renamed freely among those with equal readouts.  Teachers that can be exchanged
     without changing the state form classes of sizes m_c: M!/Π m_c! states, if all teachers are
@@ -91,7 +93,7 @@ def multiplicity(scenario: Scenario, W: Float[np.ndarray, "K r"], teachers: np.n
 
 
 def _classes(M: int, exchangeable) -> list[int]:
-    """Sizes of the classes of teachers that can be exchanged."""
+    """Return the sizes of the classes of exchangeable teachers."""
     representatives, sizes = list[int](), list[int]()
     for n in range(M):
         for j, m in enumerate(representatives):
@@ -111,7 +113,7 @@ def _leaves_scenario(T: np.ndarray, u: np.ndarray, a: int, b: int) -> bool:
 
 
 def _leaves_state(rows: np.ndarray, a: int, b: int) -> bool:
-    """Whether the students are the same set after two teachers have been exchanged."""
+    """Return whether the set of students is unchanged when two teachers are exchanged."""
     swapped = rows.copy()
     swapped[:, [a, b]] = rows[:, [b, a]]
     moved = np.flatnonzero(np.abs(rows[:, a] - rows[:, b]) > SAME)

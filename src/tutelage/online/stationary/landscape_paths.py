@@ -85,8 +85,8 @@ def minimum_path(
     shape = W.shape
 
     def lost(place: Place) -> float:
-        found = family.spectrum(place.u, shape)
-        return min(found.hessian[0], found.transverse[0])
+        eigenvalues = family.spectrum(place.u, shape)
+        return min(eigenvalues.hessian[0], eigenvalues.transverse[0])
 
     def ending(u: np.ndarray, specials: list[Special]) -> str | None:
         if any(s.kind == BECOMES_SADDLE for s in specials):
@@ -102,7 +102,7 @@ def minimum_path(
 
 
 class _Family:
-    """Landscapes of the scenarios between two."""
+    """Landscapes of the scenarios along a straight line between two scenarios."""
 
     def __init__(self, scenario: Scenario, to: Scenario):
         self.first, self.last = Landscape(scenario), Landscape(to)
@@ -122,7 +122,7 @@ class _Family:
             raise InputError("to", "T of another rank", "teachers must not become dependent")
 
     def at(self, p: float) -> Landscape:
-        """The landscape at p, from the arrays of both ends."""
+        """Return the landscape at p, interpolated between the arrays of both ends."""
         T = (1 - p) * self.T[0] + p * self.T[1]
         mixed = [
             (1 - p) * getattr(self.first, name) + p * getattr(self.last, name)
@@ -134,7 +134,7 @@ class _Family:
         )
 
     def system(self, shape: tuple[int, ...]) -> Any:
-        """F, and its derivatives by weights and p."""
+        """Return F, and its derivatives by weights and p."""
 
         def force(y: np.ndarray, p: float) -> np.ndarray:
             return np.asarray(forces(self.at(p), jnp.asarray(y.reshape(1, *shape)))).ravel()
@@ -147,12 +147,12 @@ class _Family:
         return equations
 
     def spectrum(self, u: np.ndarray, shape: tuple[int, ...]) -> Spectrum:
-        """Curvatures at a point (W, p)."""
+        """Return the curvatures at a point (W, p)."""
         return spectrum(self.at(u[-1]), u[:-1].reshape(shape))
 
 
 def weights_in_span(start: Overlaps, B: Float[np.ndarray, "M r"]) -> Float[np.ndarray, "K r"]:
-    """W with R = W Bᵀ; refused if students have parts orthogonal to the teachers."""
+    """Return W with R = W Bᵀ; refuse students with parts orthogonal to the teachers."""
     R, Q = np.asarray(start.R), np.asarray(start.Q)
     W = R @ np.linalg.pinv(B).T
     rest = np.max(np.abs(Q - W @ W.T))
@@ -172,10 +172,10 @@ def _dataset(family: _Family, curve: Curve, shape: tuple[int, ...]) -> xr.Datase
     }
     for u in curve.points:
         landscape, W = family.at(u[-1]), u[:-1].reshape(shape)
-        found = spectrum(landscape, W)
+        eigenvalues = spectrum(landscape, W)
         values["generalization_error"].append(float(errors(landscape, jnp.asarray(W[None]))[0]))
-        values["smallest_curvature"].append(min(found.hessian[0], found.transverse[0]))
-        values["index"].append(found.negative)
+        values["smallest_curvature"].append(min(eigenvalues.hessian[0], eigenvalues.transverse[0]))
+        values["index"].append(eigenvalues.negative)
         values["R"].append(W @ landscape.teachers.T)
         values["Q"].append(W @ W.T)
     pairs = {"R": ("student", "teacher"), "Q": ("student", "student_2")}

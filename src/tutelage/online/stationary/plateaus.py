@@ -94,8 +94,8 @@ def plateau(
     point = saddle(flow, run, eta)
     if point is None:
         return _no_plateau(run)
-    there = scenario.with_readout(jnp.asarray(point.readout))
-    height = generalization_error(there, point.overlaps, method=method, return_error=True)
+    at_saddle = scenario.with_readout(jnp.asarray(point.readout))
+    height = generalization_error(at_saddle, point.overlaps, method=method, return_error=True)
     begins, ends = _ends_of_plateau(run, point.generalization_error)
     coarse = _ends_of_plateau(
         steps(flow, y0, eta, until, tolerance=COARSE), point.generalization_error

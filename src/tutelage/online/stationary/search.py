@@ -95,25 +95,25 @@ def fixed_points(
     rate = rate_of(float(learning_rate))
     ratio = relative(readout_rate, learning_rate)
     flow = Flow(scenario, method, batch=batch, readout_rate=ratio)
-    found = _Collection(flow)
+    collection = _Collection(flow)
     identical = scenario.K > 1 and (flow.trained or scenario.student.uniform)
     single, their_rate = merged(scenario, rate)
     total = _count(scenario, starts) + (_count(single, starts) if identical else 0)
     with Progress(progress, total, "starts") as bar:
         if identical:
             for z in _identical(flow_of_one(flow, single), their_rate, seed, starts, bar):
-                found.add(describe_identical(flow, rate, z))
+                collection.add(describe_identical(flow, rate, z))
         for y, residual in _arrivals(flow, rate, seed, starts, bar):
-            found.add_state(flow, rate, y, residual)
-    return sorted(found.points, key=lambda point: point.generalization_error)
+            collection.add_state(flow, rate, y, residual)
+    return sorted(collection.points, key=lambda point: point.generalization_error)
 
 
 def _identical(flow: Flow, rate: Rate, seed: int, starts: int, bar: Progress) -> list[np.ndarray]:
     """Find (R_n, Q, K v_c) of the fixed points with identical students."""
-    found = _Collection(flow)
+    collection = _Collection(flow)
     for y, residual in _arrivals(flow, rate, seed, starts, bar):
-        found.add_state(flow, rate, y, residual)
-    return [point.vector for point in found.points]
+        collection.add_state(flow, rate, y, residual)
+    return [point.vector for point in collection.points]
 
 
 class _Collection:
@@ -151,7 +151,7 @@ def _invariants(flow: Flow, y: np.ndarray) -> np.ndarray:
 
 
 def _one_family(flow: Flow, a: FixedPoint, b: FixedPoint) -> bool:
-    """Whether both have zero error, and redundant students or layers connect them."""
+    """Return whether both have zero error and are connected by redundant students or readouts."""
     spare = flow.trained or flow.scenario.K > flow.scenario.M
     return spare and max(a.generalization_error, b.generalization_error) < PERFECT
 
@@ -159,7 +159,7 @@ def _one_family(flow: Flow, a: FixedPoint, b: FixedPoint) -> bool:
 def _arrivals(
     flow: Flow, rate: Rate, seed: int, starts: int, bar: Progress
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield the fixed points and residuals at which Newton's method ends."""
+    """Yield the fixed points to which Newton's method converges, and their residuals."""
     for states in _starts(flow, rate, np.random.default_rng(seed), starts):
         for start in states:
             y, residual = settled(flow, rate, start, STEPS)
@@ -179,7 +179,9 @@ def _count(scenario: Scenario, count: int) -> int:
 def _starts(
     flow: Flow, rate: Rate, rng: np.random.Generator, count: int
 ) -> Iterator[Iterable[Float[np.ndarray, " v"]]]:
-    """Yield the states to begin from: one for each start, or several along a run from it."""
+    """Yield the initial states of the search: one for each start, or several along a
+    run from it.
+    """
     K, M = flow.scenario.K, flow.scenario.M
     T, v = np.asarray(flow.scenario.T), np.asarray(flow.scenario.student.weights)
     values, vectors = np.linalg.eigh(T)

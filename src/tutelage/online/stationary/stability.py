@@ -26,7 +26,9 @@ LOWEST, HIGHEST = 0.02, 1000.0
 
 
 def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimate | None:
-    """Find η with max Re λ = 0 on the branch of the attractor; None if that is not isolated."""
+    """Find η with max Re λ = 0 on the branch of the attractor; None if the attractor is not
+    isolated.
+    """
     y = _solution(flow, run)
     solved = y is not None
     y = _polished(flow, run, eta) if y is None else y
@@ -43,7 +45,8 @@ def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimat
 
 
 def _solution(flow: Flow, run: Steps) -> np.ndarray | None:
-    """The exact solution in which a run ends, a fixed point at every η; None if it ends elsewhere.
+    """Return the exact solution in which a run ends, a fixed point at every η; None if it ends
+    elsewhere.
 
     C is singular there, so that Newton's method would not come as close.
     """
@@ -109,7 +112,7 @@ def _stability(jacobian: np.ndarray) -> float:
 
 
 def _met(flow: Flow, y: np.ndarray, eta: float, test: Test, top: float) -> Estimate | None:
-    """Find the first η where a test changes its sign on the branch through (y, η)."""
+    """Find the first η at which a test function changes sign on the branch through (y, η)."""
 
     def ending(u: np.ndarray, met: list[Special]) -> str | None:
         return "met" if met else "to infinity" if np.max(np.abs(u)) > TOO_LARGE else None
@@ -117,5 +120,5 @@ def _met(flow: Flow, y: np.ndarray, eta: float, test: Test, top: float) -> Estim
     curve = follow(system(flow), y, eta, until=top, tests={"met": test}, ending=ending)
     if not curve.specials:
         return None
-    found = curve.specials[0]
-    return number(found.point[-1], found.error + CLOSE)
+    special = curve.specials[0]
+    return number(special.point[-1], special.error + CLOSE)

@@ -102,8 +102,8 @@ class SymmetricFlow(eqx.Module):
             count = self.K - 1 if unit else 1.0
             for side, factor in ((0, -s_K), (1, s_M)):
                 f, pair = np.array([0, side * k + unit]), (units[0], units[side])
-                found = average("i2", pair, C[..., f[:, None], f], chosen(self.method, pair))
-                total = total + count * factor * found.value
+                product = average("i2", pair, C[..., f[:, None], f], chosen(self.method, pair))
+                total = total + count * factor * product.value
         return self.numbers.output_scale[0] * total
 
     def __call__(self, state: SymmetricState, learning_rate: FloatOrArray | Rate) -> SymmetricState:
@@ -163,7 +163,7 @@ class SymmetricFlow(eqx.Module):
         return SymmetricState(*jnp.broadcast_arrays(*(jnp.asarray(x) for x in state)))
 
     def _covariance(self, state: SymmetricState) -> Float[Array, "... n n"]:
-        """Return the covariance of the students and teachers that represent all."""
+        """Return the covariance of the representative students and teachers."""
         (Q, C, R, S), k = state, self.averages.k
         T = jnp.broadcast_to(matrix(k, *self.teacher_overlaps), (*jnp.shape(Q), k, k))
         return unchecked(matrix(k, Q, C), matrix(k, R, S), T).covariance
@@ -176,7 +176,7 @@ class SymmetricFlow(eqx.Module):
         return [s_K * self._counted(by_p[..., v, :], 1 + v % 2) for v in range(4)]
 
     def _second_order(self, C: Array) -> list[Array]:
-        """⟨δ_1 δ_1⟩, ⟨δ_1 δ_2⟩ and what label noise adds to them."""
+        """⟨δ_1 δ_1⟩ and ⟨δ_1 δ_2⟩ with the contributions of label noise."""
         s_K, s_M = self.scales
         parts = self.averages("i4", C)
         by_p = parts @ jnp.stack([s_K**2, -s_K * s_M, s_M**2])
@@ -187,7 +187,9 @@ class SymmetricFlow(eqx.Module):
         ]
 
     def _counted(self, by_p: Float[Array, "... p"], given: int) -> Float[Array, "..."]:
-        """Compute Σ_p (K - m)(K - m - 1)… times the terms with p units besides the m given ones."""
+        """Compute Σ_p (K - m)(K - m - 1)… times the terms with p units other than the m
+        given ones.
+        """
         count, total = jnp.ones(()), by_p[..., 0]
         for p in range(1, by_p.shape[-1]):
             count = count * (self.K - given - p + 1)

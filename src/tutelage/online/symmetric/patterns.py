@@ -33,14 +33,14 @@ Tuples = list[tuple[tuple[int, ...], int, float]]
 
 def _patterns(given: int, fields: int, k: int) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield units of the summed fields up to permutations, and the number of new ones."""
-    found: list[tuple[tuple[int, ...], int]] = [((), given)]
+    patterns: list[tuple[tuple[int, ...], int]] = [((), given)]
     for _ in range(fields):
-        found = [
+        patterns = [
             ((*units, a), max(used, a + 1))
-            for units, used in found
+            for units, used in patterns
             for a in range(min(used + 1, k))
         ]
-    return ((units, used - given) for units, used in found)
+    return ((units, used - given) for units, used in patterns)
 
 
 @cache
@@ -49,19 +49,19 @@ def _tuples(kind: str, k: int) -> Tuples:
     place = np.arange(int(np.prod(SHAPES[kind]))).reshape(SHAPES[kind])
     if kind == "slopes":
         return [((0, unit), int(place[unit]), 1.0) for unit in range(min(k, 2))]
-    found: Tuples = []
+    tuples: Tuples = []
     if kind == "i3":
         for v, unit in ((v, v % 2) for v in range(4) if v % 2 < k):
             for ((a,), p), n in product(_patterns(1 + unit, 1, k), range(2)):
-                found.append(((0, unit + k * (v // 2), a + k * n), int(place[v, p, n]), 1.0))
-        return found
+                tuples.append(((0, unit + k * (v // 2), a + k * n), int(place[v, p, n]), 1.0))
+        return tuples
     for unit in range(min(k, 2)):
         for ((a, b), p), n in product(_patterns(1 + unit, 2, k), range(3)):
             # A pair of a student and a teacher occurs in both orders, and counts twice.
             summed = sorted((a + k * (n == 2), b + k * (n >= 1)))
             weight = 2.0 if n == 1 else 1.0
-            found.append(((0, unit, *summed), int(place[unit, p, n]), weight))
-    return found
+            tuples.append(((0, unit, *summed), int(place[unit, p, n]), weight))
+    return tuples
 
 
 class PatternAverages(eqx.Module):
@@ -134,7 +134,7 @@ def pattern_batches(kind: str, k: int, coincidences: bool) -> list[Batch]:
 
 @cache
 def _written_out(kind: str, k: int, g: ClosedForm, h: ClosedForm) -> Sums:
-    """Write the sums out in moments, each of which is then computed once."""
+    """Expand the sums in moments, each of which is then computed once."""
     parts: list[list[sums.Expansion]] = [[] for _ in range(int(np.prod(SHAPES[kind])))]
     for fields, target, weight in _tuples(kind, k):
         slopes = [sums.slope(g, f) for f in (fields[:1] if kind == "i3" else fields[:2])]

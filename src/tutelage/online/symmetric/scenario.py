@@ -135,7 +135,7 @@ class SymmetricScenario(Numbers):
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "SymmetricScenario":
-        """Make it of a full scenario whose T has one number on and one off the diagonal."""
+        """Convert a full scenario whose T has one number on and one off the diagonal."""
         T, M = np.asarray(scenario.T), scenario.M
         t, u = float(T[0, 0]), float(T[0, -1]) if M > 1 else 0.0
         largest = float(np.max(np.abs(T - np.asarray(matrix(M, t, u)))))
@@ -155,7 +155,7 @@ class SymmetricScenario(Numbers):
 
 
 def symmetric_scenario(scenario: Scenario | SymmetricScenario) -> SymmetricScenario:
-    """Return a symmetric scenario unchanged, or make one of a full scenario."""
+    """Return a symmetric scenario unchanged; convert a full scenario."""
     if isinstance(scenario, SymmetricScenario):
         return scenario
     if not isinstance(scenario, Scenario):
@@ -169,7 +169,7 @@ def symmetric_scenario(scenario: Scenario | SymmetricScenario) -> SymmetricScena
 
 
 def matrix(units: int, diagonal: FloatOrArray, beside: FloatOrArray) -> Float[Array, "... n n"]:
-    """Return the matrix with one number on and one off the diagonal."""
+    """Return the matrix with one number on the diagonal and another one off it."""
     a, b = jnp.asarray(diagonal, float), jnp.asarray(beside, float)
     return jnp.where(np.eye(units, dtype=bool), a[..., None, None], b[..., None, None])
 

@@ -100,7 +100,7 @@ def evolve_symmetric(
     y0 = np.asarray(_vector(flow, begin, readout is not None))
     with Progress(progress, float(until), "time α") as bar:
         trajectory = _integrate(flow, y0, rate, times, float(until), float(tolerance), bar)
-    shown, vectors = trajectory.until_the_end(times)
+    shown_times, vectors = trajectory.until_the_end(times)
     # One shape for all numbers of times up to the next power of two, wherever a run ends.
     padded = np.concatenate(
         [vectors, np.tile(y0, (2 ** len(times).bit_length() - len(vectors), 1))]
@@ -108,8 +108,8 @@ def evolve_symmetric(
     numbers = _blocks(flow, jnp.asarray(padded))
     numbers["generalization_error"] = _errors(flow, jnp.asarray(padded))
     return xr.Dataset(
-        {name: ("time", np.asarray(x)[: len(shown)]) for name, x in numbers.items()},
-        coords={"time": time_axis(shown)},
+        {name: ("time", np.asarray(x)[: len(shown_times)]) for name, x in numbers.items()},
+        coords={"time": time_axis(shown_times)},
         attrs={
             "outcome": _outcome(flow, rate, trajectory),
             "ended_at": float(trajectory.ended_at),
@@ -150,7 +150,7 @@ def _integrate(
     if nearest(0.0, y0) < 0:  # events that have happened are not searched for again
         reason = 1 + int(np.argmin(distances(0.0, y0)))
         return Trajectory(states, y0, np.asarray(0.0), np.asarray(reason))
-    found = solve_ivp(
+    solution = solve_ivp(
         rates,
         (0.0, until),
         y0,
@@ -161,21 +161,21 @@ def _integrate(
         rtol=tolerance,
         atol=tolerance,
     )
-    states[: len(found.t)] = found.y.T.reshape(-1, len(y0))
-    if found.status == 0:
+    states[: len(solution.t)] = solution.y.T.reshape(-1, len(y0))
+    if solution.status == 0:
         ended, last, reason = until, states[-1], REACHED
-    elif found.status < 0:  # steps shrink to zero: the run diverges in finite time
-        known = len(found.t)
-        ended, last = (found.t[-1], states[known - 1]) if known else (0.0, y0)
+    elif solution.status < 0:  # steps shrink to zero: the run diverges in finite time
+        count = len(solution.t)
+        ended, last = (solution.t[-1], states[count - 1]) if count else (0.0, y0)
         reason = DIVERGED
     else:
-        ended, last = found.t_events[0][-1], found.y_events[0][-1]
+        ended, last = solution.t_events[0][-1], solution.y_events[0][-1]
         reason = 1 + int(np.argmin(distances(ended, last)))
     return Trajectory(states, last, np.asarray(ended), np.asarray(reason))
 
 
 class ProgressCheck:
-    """Refuse runs that would not end: the last time is more than 10⁹ evaluations away.
+    """Refuses runs that would not end: the last time is more than 10⁹ evaluations away.
 
     It happens where rates are known to fewer digits than the tolerance asks for, as those of
     enormous norms: steps stay as short as the errors are.
@@ -236,11 +236,13 @@ def _change(
 ) -> dict[str, Array]:
     """Return dQ, dC, dR and dS, and dv if the readout learns."""
     blocks, now = _blocks(flow, y), rate.at(t)
-    here, state = _at(flow, blocks)
-    change = here(state, now)._asdict()
+    equations, state = _at(flow, blocks)
+    change = equations(state, now)._asdict()
     if "readout" in blocks:
         decay = flow.decays["readout"] * blocks["readout"]
-        change["readout"] = now.readout * here.readout_gradient(here.checked(state)) - decay
+        change["readout"] = (
+            now.readout * equations.readout_gradient(equations.checked(state)) - decay
+        )
     return change
 
 
@@ -269,8 +271,8 @@ def _distances(
 ) -> Array:
     """Compute event functions, negative where a run has ended, in the order of OUTCOMES."""
     blocks = _blocks(flow, y)
-    here, state = _at(flow, blocks)
-    error, rounding = here.error_and_rounding(state)
+    equations, state = _at(flow, blocks)
+    error, rounding = equations.error_and_rounding(state)
     largest = jnp.max(jnp.abs(jnp.stack([*blocks.values()])))
     moving = jnp.max(jnp.abs(jnp.stack([*_change(flow, rate, t, y).values()])))
     return jnp.stack(
@@ -283,7 +285,7 @@ def _distances(
 
 
 def _unit(flow: SymmetricFlow, rate: Rate | Scheduled, t: Scalar) -> Any:
-    """Compute η s_K s_M, the rate at which a student approaches its own teacher."""
+    """Compute η s_K s_M, the rate at which a student approaches its teacher."""
     return rate.at(t).unit * jnp.prod(flow.scales)
 
 
@@ -305,8 +307,8 @@ def _one_state(flow: SymmetricFlow, start: SymmetricState) -> SymmetricState:
 @eqx.filter_jit
 def _errors(flow: SymmetricFlow, y: Array) -> Array:
     def error(y: Array) -> Array:
-        here, state = _at(flow, _blocks(flow, y))
-        return here.error_and_rounding(state)[0]
+        equations, state = _at(flow, _blocks(flow, y))
+        return equations.error_and_rounding(state)[0]
 
     learns = y.shape[-1] > len(SymmetricState._fields)
     return jax.vmap(error)(y) if learns else error(y)

@@ -1,4 +1,4 @@
-"""Beyond the papers: what the exact computation adds.
+"""Results beyond the papers, from the exact computation.
 
 Fourteen sections, each in a module of its own: learning rates and the series that is cut, the fine
 structure of the ReLU transition, noise, other activations and K ≠ M, their plateaus, escape times,

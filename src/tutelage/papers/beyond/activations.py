@@ -77,15 +77,17 @@ def loads() -> xr.Dataset:
 
 
 def _row(g: Activation, K: float) -> dict[str, float | str]:
-    there = equilibrium.transitions(g, K)
-    assert there.appears is not None and there.coexists is not None  # none of the units is linear
+    transitions = equilibrium.transitions(g, K)
+    assert (
+        transitions.appears is not None and transitions.coexists is not None
+    )  # none of the units is linear
     return {
-        "appears": there.appears.value,
-        "coexists": there.coexists.value,
-        "unstable": math.inf if there.unstable is None else there.unstable.value,
-        "coexists_error": there.coexists.error,
-        "jump": float(there.jump or 0.0),
-        "order": there.order,
+        "appears": transitions.appears.value,
+        "coexists": transitions.coexists.value,
+        "unstable": math.inf if transitions.unstable is None else transitions.unstable.value,
+        "coexists_error": transitions.coexists.error,
+        "jump": float(transitions.jump or 0.0),
+        "order": transitions.order,
     }
 
 

@@ -16,7 +16,7 @@ LOADS = {"appears": r"$\alpha_s$", "coexists": r"$\alpha_c$", "unstable": r"$\al
 
 
 def near_transition(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """R − S of every stable state next to a transition, over the load.
+    """Draw R − S of every stable state next to a transition, over the load.
 
     Args:
         dataset: from `tutelage.equilibrium.learning_curve`, with the loads of the transition in
@@ -42,7 +42,7 @@ def near_transition(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def weak_jumps(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """Jump of R − S and width of coexistence against K, with their limits for large K.
+    """Draw the jump of R − S and the width of coexistence against K, with their limits for large K.
 
     Args:
         dataset: jump and width over ``units``; attributes ``jump_limit`` and ``width_limit``, of
@@ -65,7 +65,7 @@ def weak_jumps(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def noisy_loads(datasets: Sequence[xr.Dataset], axes: "Axes") -> Any:
-    """α_c against β from linear units to the ReLU: `critical_load` with its limits named.
+    """Draw α_c against β from linear units to the ReLU, with both limits marked.
 
     Args:
         datasets: coexists over ``beta``, β = ∞ included; attributes ``gate``, ``units``,
@@ -100,7 +100,7 @@ def earliest_load(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
 
 
 def transition_loads(dataset: xr.Dataset) -> Any:
-    """Bars from α_s to α_d and symbols at α_c, for activations and numbers of units.
+    """Draw bars from α_s to α_d and symbols at α_c, for activations and numbers of units.
 
     Args:
         dataset: appears, coexists and unstable over ``activation`` and ``units``.
@@ -130,7 +130,7 @@ def transition_loads(dataset: xr.Dataset) -> Any:
 
 
 def unequal_numbers(datasets: Sequence[xr.Dataset]) -> Any:
-    """The spread of R_in over the teachers, against the load, for K ≠ M.
+    """Draw the spread of R_in over the teachers against the load, for K ≠ M.
 
     Args:
         datasets: spread over ``load``; attributes ``label``, ``load`` and ``load_error``.

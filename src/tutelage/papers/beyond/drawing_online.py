@@ -30,7 +30,8 @@ def side_by_side(data: xr.Dataset, *drawings: Callable[[xr.Dataset, Any], Any]) 
 
 
 def critical_rates(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """Learning rates of a series against its order: circles; exact: lines; printed: crosses.
+    """Draw learning rates of a series against its order (circles), exact ones (lines), printed ones
+    (crosses).
 
     Args:
         dataset: the rates over ``order``; attributes ``exact_NAME``, ``printed_NAME`` and
@@ -68,7 +69,8 @@ def truncation(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def escape_distribution(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """Fraction of runs that have left, over the time from the median of their N, and the law.
+    """Draw the fraction of escaped runs over the time relative to the median of their N, and the
+    law.
 
     Args:
         dataset: escape_time over ``dimension`` and ``run``, NaN where there is no run, infinite
@@ -94,7 +96,9 @@ def escape_distribution(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def escape_growth(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """Median escape time against N with the middle half of the runs, and the slope 1/(2λ)."""
+    """Draw the median escape time against N with the middle half of the runs, and the
+    slope 1/(2λ).
+    """
     N, growth = dataset["dimension"].values.astype(float), dataset.attrs["growth"]
     rows = [row[~np.isnan(row)] for row in dataset["escape_time"].values]
     low, median, high = np.array([np.quantile(row, [0.25, 0.5, 0.75]) for row in rows]).T
@@ -113,7 +117,7 @@ def escape_growth(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def schedules(dataset: xr.Dataset, axes: "Sequence[Axes]") -> Sequence[Any]:
-    """ε_g and η over time, one curve for each number of pieces.
+    """Draw ε_g and η over time, one curve for each number of pieces.
 
     Args:
         dataset: generalization_error and learning_rate over ``pieces`` and ``time``; attribute
@@ -139,7 +143,7 @@ def schedules(dataset: xr.Dataset, axes: "Sequence[Axes]") -> Sequence[Any]:
 
 
 def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """λ over c_2², or c_3² of units without c_2, each with its name.
+    """Draw λ over c_2², or over c_3² for units without c_2, each point with its name.
 
     Args:
         dataset: growth, c2 and c3 over ``unit``.
@@ -155,7 +159,7 @@ def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def lengths_over_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """Lengths over λ; lines are the mean product of each kind."""
+    """Draw lengths over λ; lines show the mean product of each kind."""
     for even, points in _kinds(dataset):
         growth, length = points["growth"].values, points["length"].values
         _with_names(axes, points, growth, length, even)
@@ -170,7 +174,7 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def error_over_units(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """ε_g at the last time over the number of students, by the layers that are trained.
+    """Draw ε_g at the last time over the number of students, for each choice of trained layers.
 
     Args:
         dataset: final over ``units`` and ``layers``; attributes noise, learning_rate, teachers.
@@ -209,7 +213,7 @@ def errors_of_layers(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def lengths_of_plateaus(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """Lengths over η_v/η, relative to those of a fixed second layer.
+    """Draw plateau lengths over η_v/η, relative to those of a fixed second layer.
 
     Args:
         dataset: length and fixed_length over ``unit`` and ``ratio``.
@@ -230,7 +234,7 @@ def lengths_of_plateaus(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def escape_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """λ over η_v/η, relative to that of a fixed second layer, and the laws in v."""
+    """Draw λ over η_v/η, relative to that of a fixed second layer, and the laws in v."""
     for number, unit in enumerate(dataset["unit"].values):
         one, colour = dataset.sel(unit=unit), f"C{number}"
         axes.plot(one["ratio"], one["growth"] / one["fixed_growth"], "o", color=colour, label=unit)
@@ -244,7 +248,7 @@ def escape_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def errors_of_drift(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """The smallest ε_g over δ, with and without weight decay.
+    """Draw the smallest ε_g over δ, with and without weight decay.
 
     Args:
         dataset: error and specialization over ``unit`` and ``drift``, with decay as well.
@@ -257,7 +261,7 @@ def errors_of_drift(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def best_rates(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """The best η over δ, with and without weight decay, and the best γ/δ."""
+    """Draw the best η over δ, with and without weight decay, and the best γ/δ."""
     share = dataset.assign(share_with_decay=dataset["weight_decay"] / dataset["drift"])
     _over_drift(dataset, "learning_rate", axes, "o-", r"$\eta$")
     _over_drift(dataset, "learning_rate_with_decay", axes, "s--", r"$\eta$ with decay")
@@ -267,7 +271,7 @@ def best_rates(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def _over_drift(dataset: xr.Dataset, name: str, axes: "Axes", style: str, label: str) -> None:
-    """A curve for each kind of units, in its colour; open symbols where no student specializes."""
+    """Draw a curve for each kind of units; open symbols where no student specializes."""
     decayed = "_with_decay" if name.endswith("_with_decay") else ""
     for number, unit in enumerate(dataset["unit"].values):
         one, colour = dataset.sel(unit=unit), f"C{number}"
@@ -281,7 +285,7 @@ def _over_drift(dataset: xr.Dataset, name: str, axes: "Axes", style: str, label:
 
 
 def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:
-    """Units with c_2, and those without."""
+    """Split units into those with c_2 and those without."""
     even = np.abs(dataset["c2"].values) > 1e-9  # rounding of a numerical coefficient
     return [(kind, dataset.isel(unit=np.flatnonzero(even == kind))) for kind in (True, False)]
 

@@ -32,7 +32,7 @@ NOTE = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """Best rates and decays over the drift."""
+    """Compute the best learning rates and weight decays over the drift."""
     data = followed(tuple(MORE if full else DRIFTS))
     yield side_by_side(data, errors_of_drift, best_rates)
     for g in UNITS:
@@ -66,8 +66,8 @@ def best(g: Activation, drift: float) -> tuple[online.BestTracking, online.BestT
 @cache
 def followed(drifts: tuple[float, ...]) -> xr.Dataset:
     """Return the best rates over the drift, for each activation."""
-    found = [[[_values(x) for x in best(g, d)] for d in drifts] for g in UNITS]
-    without, decayed = np.moveaxis(np.array(found), 2, 0)
+    values = [[[_values(x) for x in best(g, d)] for d in drifts] for g in UNITS]
+    without, decayed = np.moveaxis(np.array(values), 2, 0)
     over = ("unit", "drift")
     return xr.Dataset(
         {
@@ -87,7 +87,7 @@ def followed(drifts: tuple[float, ...]) -> xr.Dataset:
 
 
 def _values(found: online.BestTracking) -> list[float]:
-    """η, γ, ε_g, and how much a student prefers its teacher."""
+    """Return η, γ, ε_g, and how much a student prefers its teacher."""
     every = (found.learning_rate, found.weight_decay, found.generalization_error)
     R = found.point.overlaps.R
     return [*(float(one.value) for one in every), float(abs(R[0, 0] - R[0, 1]))]

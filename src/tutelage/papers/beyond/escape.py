@@ -50,7 +50,7 @@ NOTE_EIGENVALUE = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """Escape times for every N, their distribution, and how they grow with N."""
+    """Compute escape times for every N, their distribution, and their growth with N."""
     data = times(full)
     yield side_by_side(data, escape_distribution, escape_growth)
     growth = float(saddle().eigenvalues[0].real)
@@ -69,7 +69,7 @@ def scenario() -> Scenario:
 
 
 def start(preference: float = 0.0) -> Overlaps:
-    """straat2019, Fig. 2; there the preference is 10⁻³."""
+    """The start of straat2019, Fig. 2, whose preference is 10⁻³."""
     return Overlaps(Q=np.diag([0.2, 0.3]), R=preference * np.eye(2), T=np.eye(2))
 
 
@@ -82,7 +82,9 @@ def saddle() -> FixedPoint:
 
 @cache
 def times(full: bool = False) -> xr.Dataset:
-    """Escape times over N and run, NaN beyond the last run of an N; infinite if not yet left."""
+    """Escape times over N and run: NaN beyond the last run of an N, infinite for runs that have not
+    left.
+    """
     sizes = FULL if full else QUICK
     table = np.full((len(sizes), max(runs for runs, _ in sizes.values())), np.nan)
     for row, (N, (runs, until)) in enumerate(sizes.items()):
@@ -106,24 +108,28 @@ def _rows(data: xr.Dataset) -> list[np.ndarray]:
 
 
 def slope(data: xr.Dataset) -> tuple[float, float]:
-    """d median/d ln N: least squares, an N counting as much as its runs; and standard error."""
+    """Fit d median/d ln N by least squares, weighted with the runs of each N; also its standard
+    error.
+    """
     data = data.sel(dimension=data["dimension"] >= ASYMPTOTIC)
-    rows, again = _rows(data), np.random.default_rng(0)
+    rows, generator = _rows(data), np.random.default_rng(0)
     x, weights = np.log(data["dimension"].values), np.sqrt([len(row) for row in rows])
 
     def fitted(medians: list[float]) -> float:
         return float(np.polynomial.polynomial.polyfit(x, medians, 1, w=weights)[1])
 
-    drawn = np.array([np.median(again.choice(row, (AGAIN, len(row))), axis=1) for row in rows])
+    drawn = np.array([np.median(generator.choice(row, (AGAIN, len(row))), axis=1) for row in rows])
     spread = float(np.std([fitted(list(medians)) for medians in drawn.T]))
     return fitted([float(np.median(row)) for row in rows]), spread
 
 
 def quartiles(data: xr.Dataset) -> tuple[float, float]:
-    """Width of the middle half of all times, each minus the median of its N; standard error."""
+    """Width of the middle half of all times, relative to the median of their N; also its standard
+    error.
+    """
     pooled = np.concatenate([row - np.median(row) for row in _rows(data)])
-    again = np.random.default_rng(1)
-    drawn = again.choice(pooled, (AGAIN, len(pooled)))
+    generator = np.random.default_rng(1)
+    drawn = generator.choice(pooled, (AGAIN, len(pooled)))
 
     def width(sample: np.ndarray) -> np.ndarray:
         low, high = np.quantile(sample, [0.25, 0.75], axis=-1, method="lower")

@@ -77,7 +77,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
 
 
 def seventeen() -> xr.Dataset:
-    """The minima of seventeen units, without their weights."""
+    """Return the minima of seventeen units, without their weights."""
     committee = Committee(UNITS, ReLU())
     every = online.landscape(
         Scenario(committee, committee), starts=RUNS, dimension=DIMENSION, seed=SEED
@@ -92,7 +92,7 @@ def minima_of(levels: xr.Dataset) -> xr.Dataset:
 
 @cache
 def measured() -> xr.Dataset:
-    """All branches next to each other, padded with NaN, and the visits of runs."""
+    """Collect all branches, padded with NaN, and the visits of runs."""
     branches = all_branches()
     data = xr.concat([_padded(one) for one in branches], "branch", combine_attrs="drop")
     for name, (more, counts) in visits(branches).items():
@@ -101,7 +101,9 @@ def measured() -> xr.Dataset:
 
 
 def all_branches() -> list[xr.Dataset]:
-    """Branches through all fixed points that are found, each once, the smallest error first."""
+    """Follow branches through all fixed points found; each branch once, the smallest
+    error first.
+    """
     s, branches = scenario(), list[xr.Dataset]()
     for eta in RATES:
         for point in online.fixed_points(s, eta, starts=STARTS, seed=SEED):
@@ -125,7 +127,7 @@ def _both_ways(s: Scenario, start: Overlaps, eta: float) -> xr.Dataset:
 
 
 def _contains(branch: xr.Dataset, eta: float, state: Overlaps) -> bool:
-    """Whether a branch passes next to a state, with students in either order."""
+    """Return whether a branch passes next to a state, with students in either order."""
     rates = branch.learning_rate.values
     R, Q = branch.R.values, branch.Q.values
     for j in np.flatnonzero(np.diff(np.sign(rates - eta)) != 0):
@@ -140,7 +142,9 @@ def _contains(branch: xr.Dataset, eta: float, state: Overlaps) -> bool:
 
 
 def visits(branches: list[xr.Dataset]) -> dict[str, Any]:
-    """Numbers of runs that linger next to each branch, as a saddle; that solve; that diverge."""
+    """Count runs that linger next to each branch as a saddle, that reach the solution, and that
+    diverge.
+    """
     shape = (len(RUN_RATES), len(START_KINDS))
     counts = np.zeros((*shape, len(branches)), int)
     solved, diverged = np.zeros(shape, int), np.zeros(shape, int)
@@ -160,7 +164,7 @@ def visits(branches: list[xr.Dataset]) -> dict[str, Any]:
 
 
 def _start(rng: np.random.Generator, size: float, preference: float, known: float) -> Overlaps:
-    """Students of random norms up to ``size`` and random overlaps, plus a part of the solution."""
+    """Draw students of random norms up to ``size`` and random overlaps, mixed with the solution."""
     B = np.hstack([np.diag(np.sqrt([1.0, 2.0])), np.zeros((2, 2))])
     along = preference * rng.standard_normal((2, 2))
     J = known * B + np.hstack([along, np.diag(size * rng.uniform(0.5, 1.0, 2))])
@@ -168,7 +172,7 @@ def _start(rng: np.random.Generator, size: float, preference: float, known: floa
 
 
 def _padded(branch: xr.Dataset, points: int = 512, specials: int = 6) -> xr.Dataset:
-    """A branch with NaN up to equal lengths, which a file can hold next to others."""
+    """Pad a branch with NaN, so that branches of different lengths fit into one file."""
     lengths = {"point": points, "special": specials, "direction": DIRECTIONS}
     sizes = {name: length - branch.sizes[name] for name, length in lengths.items()}
     kinds = branch.special_kind.astype(object)

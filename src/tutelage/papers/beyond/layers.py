@@ -52,7 +52,7 @@ PARTS_OF_PLATEAU = (0.25, 0.5)
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """Lengths and eigenvalues over the ratio of the rates."""
+    """Compute lengths and eigenvalues over the ratio of the rates."""
     data = plateaus(tuple(MORE if full else RATIOS))
     yield side_by_side(data, lengths_of_plateaus, escape_eigenvalues)
     for g in UNITS:
@@ -74,22 +74,22 @@ def problem(g: Activation) -> Scenario:
 
 @cache
 def of_one(g: Activation, ratio: float) -> dict[str, float]:
-    """Length and eigenvalue with their errors, the height, and v at the saddle."""
-    there = online.plateau(problem(g), START, 0, readout_rate=ratio)
-    assert there.point and there.height and there.length  # all of these units have a plateau
-    growth = float(there.point.eigenvalues[0].real)
+    """Return length and eigenvalue with their errors, the height, and v at the saddle."""
+    plateau = online.plateau(problem(g), START, 0, readout_rate=ratio)
+    assert plateau.point and plateau.height and plateau.length  # all of these units have a plateau
+    growth = float(plateau.point.eigenvalues[0].real)
     flow = Flow(problem(g), readout_rate=ratio)
     coarse = saddle(flow, steps(flow, flow.vector(START), 0.0, LONGEST, tolerance=1e-8), 0.0)
     assert coarse
     # Where in the family the run is slowest, and, where students are identical, half the digits.
     moved = abs(float(coarse.eigenvalues[0].real) - growth)
-    v = there.point.readout[0]
+    v = plateau.point.readout[0]
     return {
-        "length": float(there.length.value),
-        "length_error": float(there.length.error),
+        "length": float(plateau.length.value),
+        "length_error": float(plateau.length.error),
         "growth": growth,
-        "growth_error": moved + float(np.sqrt(there.point.residual)) + 1e-10,
-        "height": float(there.height.value),
+        "growth_error": moved + float(np.sqrt(plateau.point.residual)) + 1e-10,
+        "height": float(plateau.height.value),
         "v_1": float(v[0]),
         "v_2": float(v[1]),
     }
@@ -97,12 +97,14 @@ def of_one(g: Activation, ratio: float) -> dict[str, float]:
 
 @cache
 def spread(g: Activation, ratio: float) -> float:
-    """Largest distance of λ at other saddles along the run from that of `of_one`."""
-    there = online.plateau(problem(g), START, 0, readout_rate=ratio)
-    assert there.point and there.begins is not None and there.ends is not None
-    times = [there.begins + part * (there.ends - there.begins) for part in PARTS_OF_PLATEAU]
+    """Return the largest difference between λ at other saddles along the run and that
+    of `of_one`.
+    """
+    plateau = online.plateau(problem(g), START, 0, readout_rate=ratio)
+    assert plateau.point and plateau.begins is not None and plateau.ends is not None
+    times = [plateau.begins + part * (plateau.ends - plateau.begins) for part in PARTS_OF_PLATEAU]
     run = online.evolve(problem(g), START, 0, readout_rate=ratio, until=times[-1], times=times)
-    growth = float(there.point.eigenvalues[0].real)
+    growth = float(plateau.point.eigenvalues[0].real)
     distances = []
     for i in range(len(times)):
         at = run.isel(time=i)

@@ -52,7 +52,9 @@ SMALL = 1e-6
 
 
 class Onset(NamedTuple):
-    """Where the uniform state loses its stability: α with its rounding error, R and C."""
+    """The load at which the uniform state becomes unstable, with its rounding error, and R and C
+    there.
+    """
 
     load: float
     error: float
@@ -92,24 +94,24 @@ def onset(case: Case) -> Onset:
 
 
 def threshold(case: Case, full: bool = False) -> xr.Dataset:
-    """The spread of R over the load, and in the attributes the load at which it begins.
+    """Compute the spread of R over the load; the attributes hold the load at which it begins.
 
     The load is that of `onset`.  Whether the uniform state is the lowest up to there is decided by
     descents, which know nothing of it; ``below`` is the last load with a uniform state.
     """
-    found = onset(case)
-    near = found.load * (1 + CLOSE * np.array([-1, 1]))
+    first = onset(case)
+    near = first.load * (1 + CLOSE * np.array([-1, 1]))
     loads = sorted({*np.linspace(case.first, case.last, SCANNED[full]), *near})
-    seen = {float(load): _lowest(case, load) for load in loads}
-    wrong = [load for load in seen if (seen[load].name == UNIFORM) != (load < found.load)]
+    minima = {float(load): _lowest(case, load) for load in loads}
+    wrong = [load for load in minima if (minima[load].name == UNIFORM) != (load < first.load)]
     if wrong:
         raise ArithmeticError(f"{case.label} has another lowest state at {wrong}")
-    return _dataset(seen).assign_attrs(
+    return _dataset(minima).assign_attrs(
         label=case.label,
-        load=found.load,
-        load_error=found.error,
-        below=max(load for load in seen if load < found.load),
-        beyond=seen[max(seen)].name,
+        load=first.load,
+        load_error=first.error,
+        below=max(load for load in minima if load < first.load),
+        beyond=minima[max(minima)].name,
     )
 
 
@@ -119,7 +121,7 @@ def _lowest(case: Case, load: float) -> Minimum:
 
 
 def _spread(state: Minimum) -> float:
-    """The largest difference of overlaps of one student with two teachers."""
+    """Return the largest difference between the overlaps of one student with two teachers."""
     return float(np.max(np.ptp(np.asarray(state.overlaps.R), axis=1)))
 
 

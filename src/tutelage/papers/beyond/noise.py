@@ -32,7 +32,7 @@ NOTE = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """α_c against β, and where it is lowest."""
+    """Compute α_c against β, and its minimum."""
     data = {f"K{K:g}": _loads(K, MORE if full else BETAS) for K in UNITS}
     yield _drawn(data)
     for K in UNITS:
@@ -48,7 +48,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
 
 @cache
 def _coexists(K: float, beta: float) -> tuple[float, float]:
-    """α_c and its error; the ReLU is the limit β = ∞."""
+    """Return α_c and its error; the ReLU is the limit β = ∞."""
     g = ReLU() if math.isinf(beta) else Swish(beta)
     load = equilibrium.transitions(g, K).coexists
     assert load is not None  # Swish and ReLU are not linear
@@ -57,7 +57,7 @@ def _coexists(K: float, beta: float) -> tuple[float, float]:
 
 @cache
 def earliest(K: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """β and α_c at the minimum of α_c(β), each with its error.
+    """Return β and α_c at the minimum of α_c(β), each with its error.
 
     A polynomial through Chebyshev nodes around it; the error is what two nodes fewer change.
     """
@@ -85,7 +85,7 @@ def _nodes(count: int) -> np.ndarray:
 
 
 def _loads(K: float, betas: np.ndarray) -> xr.Dataset:
-    """α_c over β, with β = ∞ as the last."""
+    """Return α_c over β, with β = ∞ as the last entry."""
     betas = np.append(np.union1d(betas, _nodes(NODES)), math.inf)
     values, errors = np.array([_coexists(K, float(beta)) for beta in betas]).T
     (beta, _), (load, _) = earliest(K)

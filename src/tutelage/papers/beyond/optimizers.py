@@ -44,7 +44,7 @@ NOTE = (
 
 
 class Case(NamedTuple):
-    """Units of student and teacher, as many of each."""
+    """Numbers of units of student and teacher, which are equal."""
 
     activation: Activation
     units: int
@@ -68,20 +68,20 @@ CASES = (Case(Erf(), 2), Case(ReLU(), 2), Case(Erf(), 3), Case(ReLU(), 3))
 
 
 def level(case: Case) -> float:
-    """Half of ε_g on the plateau in the limit η → 0."""
+    """Return half of ε_g on the plateau in the limit η → 0."""
     height = online.plateau(case.scenario, case.start, 0).height
     assert height is not None
     return 0.5 * float(height.value)
 
 
 def steps_to(error: np.ndarray, goal: float) -> float:
-    """The first step after which ε_g is below a level; infinite if there is none."""
+    """Return the first step after which ε_g is below a level; infinite if there is none."""
     below = np.flatnonzero(error < goal)
     return float(below[0]) if len(below) else np.inf
 
 
 def needed(case: Case, optimizer: Any, batch: float, rate: Any, goal: float) -> float:
-    """Steps to leave the plateau with a learning rate or a schedule."""
+    """Return the steps needed to leave the plateau with a learning rate or a schedule."""
     run = online.iterate(
         case.scenario, case.start, rate, steps=STEPS, batch=batch, optimizer=optimizer
     )
@@ -91,7 +91,7 @@ def needed(case: Case, optimizer: Any, batch: float, rate: Any, goal: float) -> 
 def best_constant(
     case: Case, optimizer: Any, batch: float, goal: float
 ) -> tuple[float, float, np.ndarray]:
-    """The fewest steps, their rate, and the steps of all rates."""
+    """Return the fewest steps at a constant rate, that rate, and the steps of all rates."""
     steps = np.array([needed(case, optimizer, batch, float(rate), goal) for rate in RATES])
     best = int(np.argmin(steps))
     return float(steps[best]), float(RATES[best]), steps
@@ -100,7 +100,7 @@ def best_constant(
 def best_scheduled(
     case: Case, optimizer: Any, batch: float, constant: tuple[float, float], goal: float
 ) -> tuple[float, str]:
-    """The fewest steps with a schedule, and its shape."""
+    """Return the fewest steps with a schedule, and the shape of that schedule."""
     count, rate = constant
     scale = max(count, 1.0) * batch
     steps = {"constant": count}
@@ -114,7 +114,9 @@ def best_scheduled(
 
 
 def table(cases: tuple[Case, ...], progress: Callable[[str], object] = str) -> xr.Dataset:
-    """Steps over case, optimizer and batch, at the best constant rate and the best schedule."""
+    """Tabulate steps over case, optimizer and batch, for the best constant rate and the best
+    schedule.
+    """
     sizes = (len(cases), len(OPTIMIZERS), len(BATCHES))
     constant, rates, scheduled = (np.full(sizes, np.nan) for _ in range(3))
     shapes = np.full(sizes, "", dtype="<U10")
@@ -148,7 +150,7 @@ def table(cases: tuple[Case, ...], progress: Callable[[str], object] = str) -> x
 
 
 def networks(case: Case, optimizer: Any, rate: float) -> np.ndarray:
-    """Steps in which finite networks leave the plateau, one number for each run."""
+    """Count the steps in which finite networks leave the plateau, one number for each run."""
     N, goal, b = DIMENSION, level(case), NETWORK_BATCH
     theory = needed(case, optimizer, b, rate, goal)
     count = int(min(2 * theory + 20, STEPS))
@@ -168,7 +170,7 @@ def networks(case: Case, optimizer: Any, rate: float) -> np.ndarray:
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """The recorded map; in full it is computed again."""
+    """Return the recorded map; a full run computes it again."""
     before = recorded.load_recorded("beyond", "optimizers")
     if full:
         now = table(CASES)
@@ -183,9 +185,9 @@ def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
     yield _drawn(data)
     for case in data["case"].values:
         for batch in (BATCHES[0], 1.0, BATCHES[-1]):
-            here = data.sel(case=case, batch=batch)
-            steps = {str(o): float(here["steps"].sel(optimizer=o)) for o in OPTIMIZERS}
-            best = {str(o): float(here["scheduled_steps"].sel(optimizer=o)) for o in OPTIMIZERS}
+            one = data.sel(case=case, batch=batch)
+            steps = {str(o): float(one["steps"].sel(optimizer=o)) for o in OPTIMIZERS}
+            best = {str(o): float(one["scheduled_steps"].sel(optimizer=o)) for o in OPTIMIZERS}
             if not np.all(np.isfinite([*steps.values()])):
                 continue
             item = f"Optimizers: {case}, b = {batch:g}, steps of Muon over steps of plain descent"

@@ -73,7 +73,7 @@ RATES = {
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """Heights, lengths and eigenvalues; what takes minutes is recorded."""
+    """Compute heights, lengths and eigenvalues; those that take minutes are recorded."""
     before = recorded.load_recorded("beyond", "plateaus")
     if full:
         data = xr.merge([measured(NAMES), rates(NAMES)])
@@ -130,13 +130,15 @@ def start() -> Overlaps:
 
 @cache
 def measured(names: tuple[str, ...]) -> xr.Dataset:
-    """The plateaus of these units, the saddles, and the Hermite coefficients c_1, c_2 and c_3."""
+    """Return the plateaus of these units, the saddles, and the Hermite coefficients c_1, c_2 and
+    c_3.
+    """
     return _table({name: _of_one(units()[name]) for name in names})
 
 
 @cache
 def rates(names: tuple[str, ...]) -> xr.Dataset:
-    """Learning rates up to which the saddle exists, and the solution is stable."""
+    """Return the learning rates up to which the saddle exists, and the solution is stable."""
     rows, saddles = {}, measured(names)
     for name in names:
         saddle = [float(saddles[key].sel(unit=name)) for key in ("Q", "C", "R")]
@@ -156,17 +158,17 @@ def _table(rows: dict[str, dict[str, float]]) -> xr.Dataset:
 
 
 def _of_one(g: Activation) -> dict[str, float]:
-    there = online.plateau(scenario(g), start(), 0)
-    assert there.point and there.height and there.length  # all of these units have a plateau
-    saddle, c = there.point.overlaps, np.asarray(g.hermite(3).values)
+    plateau = online.plateau(scenario(g), start(), 0)
+    assert plateau.point and plateau.height and plateau.length  # all of these units have a plateau
+    saddle, c = plateau.point.overlaps, np.asarray(g.hermite(3).values)
     # Odd units have Q = C, where rates are quadratic: the saddle is known to half the digits.
-    unsettled = float(np.sqrt(there.point.residual))
+    unsettled = float(np.sqrt(plateau.point.residual))
     return {
-        "height": float(there.height.value),
-        "height_error": float(there.height.error) + unsettled,
-        "length": float(there.length.value),
-        "length_error": float(there.length.error),
-        "growth": float(there.point.eigenvalues[0].real),
+        "height": float(plateau.height.value),
+        "height_error": float(plateau.height.error) + unsettled,
+        "length": float(plateau.length.value),
+        "length_error": float(plateau.length.error),
+        "growth": float(plateau.point.eigenvalues[0].real),
         "growth_error": Flow(scenario(g), limit=True).moments.error(saddle) + unsettled,
         "Q": float(saddle.Q[0, 0]),
         "C": float(saddle.Q[0, 1]),

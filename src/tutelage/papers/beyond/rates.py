@@ -46,7 +46,7 @@ NOTE_ORDER = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """The exact rates, and those of the series against its order."""
+    """Compute the exact rates, and those of the series against its order."""
     exact = rates()
     yield side_by_side(_dataset(full), critical_rates, truncation)
     for name, words in NAMES.items():
@@ -67,7 +67,7 @@ def rates(order: int | None = None) -> CriticalLearningRates:
 
 @cache
 def fold() -> tuple[Overlaps, float]:
-    """The plateau and η where it ends, by continuation from η = 1."""
+    """Return the plateau and the η where it ends, by continuation from η = 1."""
     near = Overlaps(
         Q=[[1.35, 0.54], [0.54, 1.35]], R=[[0.46, 1.05], [0.46, 1.05]], T=scenario().T
     )  # as in citton2025, Fig. 2b
@@ -79,29 +79,29 @@ def fold() -> tuple[Overlaps, float]:
 
 @cache
 def _sensitivity() -> float:
-    """dη/dI4 of the fold."""
+    """Return dη/dI4 of the fold."""
     state, eta = fold()
     flow = Flow(scenario())
-    here = linearized(flow, flow.vector(state), eta)
-    w = np.linalg.svd(here.jacobian.T)[2][-1]
+    linearization = linearized(flow, flow.vector(state), eta)
+    w = np.linalg.svd(linearization.jacobian.T)[2][-1]
     w_12 = w[flow.layout.labels.index("Q_12")]
-    return float(-2 * eta * w_12 / (w @ here.by_rate))
+    return float(-2 * eta * w_12 / (w @ linearization.by_rate))
 
 
 def shift(order: int) -> float:
-    """Δη of the fold by the truncation, to first order."""
+    """Return the shift Δη of the fold by the truncation, to first order."""
     C = fold()[0].covariance
     series = averages.i4(ReLU(), C, method=averages.Hermite(order))
     return _sensitivity() * float(series - averages.i4(ReLU(), C))
 
 
 def _second_order(order: int) -> float:
-    """Estimate the neglected second order, 28 times the square at order 6, where it is known."""
+    """Estimate the neglected second order: 28 times the square, as computed at order 6."""
     return 100 * shift(order) ** 2 + 1e-12
 
 
 def _dataset(full: bool) -> xr.Dataset:
-    """The rates over the order of the series; NaN where they are not computed."""
+    """Return the rates over the order of the series, NaN where they are not computed."""
     orders = list(ORDERS)
     exact = {name: float(getattr(rates(), name).value) for name in NAMES}
     data = {name: np.full(len(orders), np.nan) for name in NAMES}

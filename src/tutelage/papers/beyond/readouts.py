@@ -1,4 +1,4 @@
-"""Beyond the papers: noisy labels, with a second layer that learns and with one that does not.
+"""Beyond the papers: noisy labels, with a fixed second layer and with one that learns.
 
 Noise ς of the labels leaves an error.  For committees of erf units it grows with superfluous units,
 ε_g(∞) = (ης²/2π)(M/√3 + K - M) + O(η²) (Goldt et al. 2019), if these stay small; with both layers
@@ -41,7 +41,7 @@ LAW = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """ε_g over K of committees and of students with two layers that learn."""
+    """Compute ε_g over K of committees and of students with two trained layers."""
     data = errors(MORE if full else UNITS)
     yield side_by_side(data, error_over_units, errors_of_layers)
     for K in data["units"].values:
@@ -64,7 +64,7 @@ def _plural(layers: str) -> str:
 
 @cache
 def errors(units: tuple[int, ...]) -> xr.Dataset:
-    """ε_g over time of erf units for every K, and of the ReLU."""
+    """Compute ε_g over time of erf units for every K, and of the ReLU."""
     rows, finals = [], []
     for K in units:
         runs = [run(Erf(), K, readout_rate, TIMES) for readout_rate in (0.0, ETA)]
@@ -95,7 +95,9 @@ def errors(units: tuple[int, ...]) -> xr.Dataset:
 
 
 def run(g: Activation, K: int, readout_rate: float, times: np.ndarray) -> tuple[np.ndarray, float]:
-    """ε_g at all times, and how much a tolerance a hundred times wider changes the last."""
+    """Return ε_g at all times, and the change of the last one with a tolerance a hundred times
+    wider.
+    """
     scenario, start = problem(g, K)
     options = {"until": times[-1], "times": times, "readout_rate": readout_rate}
     fine, coarse = (  # as a batch of one, which repeats its last state until the end
@@ -108,7 +110,7 @@ def run(g: Activation, K: int, readout_rate: float, times: np.ndarray) -> tuple[
 
 
 def problem(g: Activation, K: int) -> tuple[Scenario, Overlaps]:
-    """M teachers of norm one, labels with noise, and K students that have begun to specialize."""
+    """Return M teachers of norm one, noisy labels, and K students that have begun to specialize."""
     scenario = Scenario(Committee(K, g, np.ones(K)), Committee(M, g), label_noise=NOISE)
     rng = np.random.default_rng(1)
     J = np.hstack([0.3 * rng.standard_normal((K, M)), 0.3 * np.eye(K)])

@@ -41,7 +41,7 @@ NOTE_LIMIT = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """Branches next to the transition, jump and width against K, and their limits."""
+    """Compute branches next to the transition, jump and width against K, and their limits."""
     trend = _trend()
     curves = {f"K{K}": _curves(K) for K in (3, 10)}
     yield _drawn(curves, trend)
@@ -61,13 +61,17 @@ def _transitions(K: int) -> Transitions:
 
 
 def _jump(K: int) -> tuple[float, float]:
-    """|R − S| at α_c, and how far the states on both sides of α_c leave it open."""
-    there = _transitions(K)
-    assert there.coexists is not None and there.jump is not None and there.width  # K ≥ 3
-    aside = ASIDE * there.width
-    low, high = (_specialization(K, there.coexists.value + side) for side in (-aside, aside))
+    """Return |R − S| at α_c, and its uncertainty from the states on both sides of α_c."""
+    transitions = _transitions(K)
+    assert (
+        transitions.coexists is not None and transitions.jump is not None and transitions.width
+    )  # K ≥ 3
+    aside = ASIDE * transitions.width
+    low, high = (_specialization(K, transitions.coexists.value + side) for side in (-aside, aside))
     slope = (high - low) / (2 * aside)
-    return there.jump, abs(0.5 * (low + high) - there.jump) + abs(slope) * there.coexists.error
+    return transitions.jump, abs(0.5 * (low + high) - transitions.jump) + abs(
+        slope
+    ) * transitions.coexists.error
 
 
 def _specialization(K: int, load: float) -> float:
@@ -76,9 +80,13 @@ def _specialization(K: int, load: float) -> float:
 
 
 def _width(K: int) -> tuple[float, float]:
-    there = _transitions(K)
-    assert there.width is not None and there.unstable is not None and there.appears is not None
-    return there.width, there.unstable.error + there.appears.error
+    transitions = _transitions(K)
+    assert (
+        transitions.width is not None
+        and transitions.unstable is not None
+        and transitions.appears is not None
+    )
+    return transitions.width, transitions.unstable.error + transitions.appears.error
 
 
 def _limit(name: str, power: int) -> tuple[float, float]:
@@ -102,14 +110,15 @@ def _trend() -> xr.Dataset:
 
 
 def _curves(K: int) -> xr.Dataset:
-    """All minima from below α_s to beyond α_d."""
-    there = _transitions(K)
-    assert there.appears is not None and there.unstable is not None
-    first, last = there.appears.value, there.unstable.value
+    """Return all minima from below α_s to beyond α_d."""
+    transitions = _transitions(K)
+    assert transitions.appears is not None and transitions.unstable is not None
+    first, last = transitions.appears.value, transitions.unstable.value
     loads = np.linspace(first - 0.3 * (last - first), last + 0.3 * (last - first), 401)
     curves = equilibrium.learning_curve(ReLU(), K, loads)
     marks = {
-        name: float(getattr(there, name).value) for name in ("appears", "coexists", "unstable")
+        name: float(getattr(transitions, name).value)
+        for name in ("appears", "coexists", "unstable")
     }
     return curves.assign_attrs(**marks)
 

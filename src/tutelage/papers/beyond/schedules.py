@@ -30,7 +30,7 @@ NOTE = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """The best constant rate, the best of two pieces, and in full of three."""
+    """Compute the best constant rate, the best two pieces and, in a full run, the best three."""
     pieces = (2, 3) if full else (2,)
     best = {count: schedule(count) for count in pieces}
     rate, time = best[2].constant.learning_rate, best[2].constant.time
@@ -60,7 +60,7 @@ def _described(found_: Schedule) -> str:
 
 
 def curves(by_pieces: dict[int, Schedule]) -> xr.Dataset:
-    """ε_g and η over time for each schedule."""
+    """Return ε_g and η over time for each schedule."""
     times = np.linspace(0.0, UNTIL, 501)
     errors = [_errors(one, times) for one in by_pieces.values()]
     rates = [np.asarray(one(times)) for one in by_pieces.values()]

@@ -61,7 +61,9 @@ def _shown(data: Mapping[str, xr.Dataset]) -> Iterator[Row | Figure]:
 
 
 def recovered_over_scale(data: Mapping[str, xr.Dataset]) -> Any:
-    """A row of panels for each setting, one for each polarity; a curve for each multiple."""
+    """Draw a row of panels for each setting, a panel for each polarity, a curve for
+    each multiple.
+    """
     import matplotlib.pyplot as plt
 
     polarities = next(iter(data.values()))["polarity"].values
@@ -94,7 +96,7 @@ def _more(setting: str, nodes: xr.DataArray, p: float, scale: float) -> Row:
 
 
 def _gain(item: str, nodes: xr.DataArray, multiple: int, note: str) -> Row:
-    """How many nodes wide students recover more than 1x, and its standard error."""
+    """Return how many more nodes wide students recover than 1x, and its standard error."""
     more = (nodes.sel(multiple=multiple).astype(float) - nodes.sel(multiple=1)).values
     return found(item, float(more.mean()), float(stats.sem(more)), note)
 

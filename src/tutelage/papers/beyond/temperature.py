@@ -42,7 +42,7 @@ SAMPLED = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """Thresholds, temperatures, approximations; sampled networks are recorded."""
+    """Compute thresholds, temperatures and approximations; sampled networks are recorded."""
     yield _diagrams(MANY_TEMPERATURES if full else TEMPERATURES)
     yield from _thresholds()
     yield from _annealed()
@@ -57,7 +57,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
 
 @cache
 def threshold(name: str, T: float, approximation: str = "quenched") -> tuple[float, float]:
-    """α̃_c and its error."""
+    """Return α̃_c and its error."""
     setting = {"temperature": T, "approximation": approximation}
     load = equilibrium.transitions(UNITS[name], math.inf, **setting).coexists
     assert load is not None  # without noise there is a transition at every temperature
@@ -65,7 +65,7 @@ def threshold(name: str, T: float, approximation: str = "quenched") -> tuple[flo
 
 
 def _thresholds() -> Iterator[Row]:
-    """α̃_c over T, and the activation with the lowest α̃_c at T = 0."""
+    """Return α̃_c over T, and the activation with the lowest α̃_c at T = 0."""
     for name in UNITS:
         for T in (0.0, 0.1, 1.0):
             yield found(f"{name}: α̃_c at T = {T:g}", *threshold(name, T), NOTE)
@@ -88,7 +88,7 @@ def _annealed() -> Iterator[Row]:
 
 
 def _best_temperature() -> Iterator[Row]:
-    """The temperature at which a typical student has the lowest ε_g."""
+    """Return the temperature at which a typical student has the lowest ε_g."""
     note = (
         "Label noise ς = 0.3. ε_g is that of one student drawn at T, not of the mean of the "
         "posterior, whose best temperature is ς² = 0.09. R is largest over T exactly where the "
@@ -103,15 +103,15 @@ def _best_temperature() -> Iterator[Row]:
             method="bounded",
             options={"xatol": 1e-7},
         )
-        there = specialized("ReLU", load, float(best.x))
+        state = specialized("ReLU", load, float(best.x))
         cold = specialized("ReLU", load, 0.0).generalization_error
         item = f"ReLU, ς = 0.3, α̃ = {load:g}: temperature of lowest ε_g"
         # Near a minimum ε_g changes by rounding only within the square root of the rounding error.
         yield found(item, float(best.x), 1e-6, note)
         item = f"ReLU, ς = 0.3, α̃ = {load:g}: replicon Λ there"
-        yield found(item, float(there.replicon or 0.0), 1e-4, note)
+        yield found(item, float(state.replicon or 0.0), 1e-4, note)
         item = f"ReLU, ς = 0.3, α̃ = {load:g}: ε_g there over ε_g at T = 0"
-        yield found(item, there.generalization_error / cold, 1e-9, note)
+        yield found(item, state.generalization_error / cold, 1e-9, note)
     zero, cold = (specialized("erf", 14.0, T).generalization_error for T in (0.0, 0.01))
     item = "erf, ς = 0.3, α̃ = 14: ε_g at T = 0 over ε_g at T = 0.01"
     note = "Where replica symmetry is stable down to T = 0, no temperature is better than none."
@@ -119,14 +119,16 @@ def _best_temperature() -> Iterator[Row]:
 
 
 def specialized(name: str, load: float, T: float) -> equilibrium.ThermalState:
-    """The specialized state with the largest R, with label noise."""
+    """Return the specialized state with the largest R, with label noise."""
     unit = UNITS[name]
     listed = equilibrium.states(unit, math.inf, load, temperature=T, label_noise=NOISE)
     return max((s for s in listed if s.R > 0), key=lambda s: s.R)
 
 
 def sampled_rows(data: xr.Dataset) -> Iterator[Row]:
-    """Gaps to K → ∞ times K, inputs that ReLU units need, and cold units."""
+    """Rows of sampled networks: gaps to K → ∞ times K, inputs that ReLU units need, and
+    cold units.
+    """
     for run in runs.SIZES:
         one = data.sel(run=run.name)
         for quantity in ("R", "q"):
@@ -150,12 +152,12 @@ def sampled_rows(data: xr.Dataset) -> Iterator[Row]:
 
 
 def _numbers(one: xr.Dataset, quantity: str) -> tuple[float, float]:
-    here = one.sel(quantity=quantity)
-    return float(here["mean"]), float(here["standard_error"])
+    values = one.sel(quantity=quantity)
+    return float(values["mean"]), float(values["standard_error"])
 
 
 def _diagrams(temperatures: np.ndarray) -> Figure:
-    """Phases with noisy labels of all units, and α̃_c over T without noise."""
+    """Draw the phases of all units with noisy labels, and α̃_c over T without noise."""
     import matplotlib.pyplot as plt
 
     from tutelage import figures, sweeps

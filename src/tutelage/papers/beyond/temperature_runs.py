@@ -1,4 +1,4 @@
-"""Networks that learn drawn examples at a temperature, next to the theory of K → ∞.
+"""Networks that learn drawn examples at a temperature, compared with the theory of K → ∞.
 
 Every run draws sets of examples, and two replicas learn each set (`tutelage.equilibrium.sample`).
 The runs are stored in ``recorded/temperature.nc``; `measured` computes them again.
@@ -67,7 +67,7 @@ def scenario(run: Run) -> Scenario:
 
 
 def sampled(run: Run) -> xr.Dataset:
-    """Means over the sets of examples, with standard errors."""
+    """Return means over the sets of examples, with standard errors."""
     drawn = equilibrium.sample(
         scenario(run),
         examples=round(run.load * run.K * run.N),
@@ -87,21 +87,23 @@ def sampled(run: Run) -> xr.Dataset:
 
 
 def theory(run: Run) -> np.ndarray:
-    """The same quantities of the state of K → ∞ that the start leads to; R for both overlaps."""
-    found = equilibrium.states(
+    """Return these quantities for the state of K → ∞ to which the start leads; R stands for both
+    overlaps.
+    """
+    states = equilibrium.states(
         UNITS[run.activation], math.inf, run.load, temperature=run.temperature
     )
-    specialized = [s for s in found if s.R > 0]
-    state = max(specialized, key=lambda s: s.R) if specialized else found[0]
+    specialized = [s for s in states if s.R > 0]
+    state = max(specialized, key=lambda s: s.R) if specialized else states[0]
     if run.start == "random":
-        state = next((s for s in found if s.R == 0), state)
+        state = next((s for s in states if s.R == 0), state)
     return np.array([
         state.R, state.q, state.R, state.generalization_error, state.training_error
     ])  # fmt: skip
 
 
 def measured(runs: tuple[Run, ...] = RUNS) -> xr.Dataset:
-    """All runs, by name."""
+    """Return all runs, by name."""
     return xr.concat([sampled(run) for run in runs], "run").assign_coords(
         run=[run.name for run in runs]
     )

@@ -74,7 +74,7 @@ def figure_1(full: bool) -> Iterator[Row | Figure]:
 
 
 def _leaving(runs: xr.Dataset, how: str, note: str) -> Row:
-    """When ε_g falls below half of the plateau, the mean with its standard error."""
+    """Return the time at which ε_g falls below half of the plateau: mean and standard error."""
     point = online.fixed_point(scenario(), plateau(), learning_rate=1.0)
     times, theory = (
         simulation.escape_times(x, height=point.generalization_error)["escape_time"].values
@@ -87,7 +87,7 @@ def _leaving(runs: xr.Dataset, how: str, note: str) -> Row:
 
 
 def _drawn_1(runs: xr.Dataset, name: str = "") -> Figure:
-    """Dashed: the ODE.  Lines and bands: mean and standard deviation over runs."""
+    """Draw the ODE dashed, and mean and standard deviation over runs as lines and bands."""
     import matplotlib.pyplot as plt
 
     from tutelage.figures import error, overlaps
@@ -168,7 +168,7 @@ def _plateaus() -> Iterator[Row]:
 
 
 def _large_rates() -> Iterator[Row]:
-    """Beyond η = 1.2175 the error rises for a while, beyond η_c for ever."""
+    """Check that beyond η = 1.2175 the error rises temporarily, and beyond η_c without end."""
     runs = fig_2a()
     rates, errors = np.array(RATES), runs["generalization_error"].values
     rises = np.array([np.any(np.diff(e[np.isfinite(e)]) > 0) for e in errors])

@@ -64,14 +64,14 @@ def fig_1() -> xr.Dataset:
 
 @cache
 def simulated_1() -> xr.Dataset:
-    """Ten runs with d = 1000, by the chain, which has their law; without corrected first steps."""
+    """Simulate ten runs with d = 1000 by the chain, without corrected first steps."""
     options = {"dimension": DIMENSION, "until": 100.0, "runs": RUNS, "seed": 1}
     return simulation.chain(scenario(), start(), 1.0, **options, times=_times())
 
 
 @cache
 def corrected_1() -> xr.Dataset:
-    """Networks with d = 1000, fluctuations taken out of the first d examples.
+    """Simulate networks with d = 1000, with fluctuations removed in the first d examples.
 
     More than ten: their times on the plateau scatter so much that ten decide nothing.
     """
@@ -92,26 +92,26 @@ def fig_2a() -> xr.Dataset:
 
 @cache
 def fig_2b() -> xr.Dataset:
-    """The symmetric plateau from η = 0.05 up to its fold, and back some way beyond it."""
+    """Follow the symmetric plateau from η = 0.05 up to its fold, and partly back beyond it."""
     return branch(scenario(), plateau(), learning_rate=0.05, until=1.3, max_steps=50)
 
 
 def up_to_fold() -> xr.Dataset:
-    """Fig. 2b up to the fold."""
+    """Return the branch of Fig. 2b up to the fold."""
     points = fig_2b()
     return points.isel(point=slice(0, int(np.argmax(points["learning_rate"].values)) + 1))
 
 
 @cache
 def small(eta: float) -> xr.Dataset:
-    """A run to ηα = 60; the number 0 is the limit η → 0."""
+    """Run to ηα = 60; the number 0 is the limit η → 0."""
     until = 60.0 / (eta or 1.0)
     return online.evolve(scenario(), start(), learning_rate=eta, until=until)
 
 
 @cache
 def sigmoidal() -> xr.Dataset:
-    """The runs of Fig. 2a with Erf instead of ReLU."""
+    """Return the runs of Fig. 2a with Erf instead of ReLU."""
     rates = np.array(SIGMOIDAL_RATES)
     return online.evolve(sigmoidal_scenario(), start(), learning_rate=rates, until=400.0)
 

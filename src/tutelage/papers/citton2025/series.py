@@ -100,7 +100,7 @@ def _signal(C: np.ndarray, i: int, a: int) -> float:
 
 
 def _select(C: np.ndarray, fields: np.ndarray) -> np.ndarray:
-    """C_{a,b,...} for each row of indices."""
+    """Return C_{a,b,...} for each row of indices."""
     return C[fields[:, :, None], fields[:, None, :]]
 
 
@@ -130,7 +130,7 @@ def _hermite_at_zero(n: int) -> float:
 
 
 def equation_1(full: bool) -> Iterator[Row]:
-    """Eq. (1) cut at order 10, the exact average, and quadrature to decide between them."""
+    """Compare eq. (1) truncated at order 10 with the exact average, and both with quadrature."""
     for name, C in (("start of Fig. 1", START), ("plateau at η = 1", PLATEAU)):
         series = float(averages.i4(ReLU(), C, method=averages.Hermite(order=ORDER)))
         third = averages.i4(ReLU(), C, method=averages.Quadrature(), return_error=True)
@@ -161,7 +161,7 @@ def _falls(C: Any, orders: tuple[int, ...]) -> np.ndarray:
 
 
 def series_error(order: int, C: Any = PLATEAU) -> float:
-    """Return the error of eq. (1) cut at an order, on the plateau at η = 1."""
+    """Return the error of eq. (1) truncated at an order, on the plateau at η = 1."""
     series = averages.i4(ReLU(), C, method=averages.Hermite(order=order))
     return float(series) - float(averages.i4(ReLU(), C))
 

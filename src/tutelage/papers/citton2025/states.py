@@ -67,8 +67,8 @@ def critical(full: bool) -> Iterator[Row]:
         ways.append((series, f", from the series of order {ORDER}"))
     for name, (words, printed, (low, high)) in CRITICAL.items():
         between = method("runs on either side", 0.5 * (low + high), 0.5 * (high - low))
-        for found, how in ways:
-            value, error = (float(x) for x in getattr(found, name))
+        for computed, how in ways:
+            value, error = (float(x) for x in getattr(computed, name))
             item = f"Sec. 3, {words}{how}"
             middle = method(f"{printed} ± 0.0005", float(printed), RATE_STEP / 2)
             rows = {
@@ -86,7 +86,7 @@ def critical(full: bool) -> Iterator[Row]:
 
 
 def equilibria(full: bool) -> Iterator[Row]:
-    """Sec. 3: solutions, the plateau, identical students, and what comes with larger η."""
+    """Sec. 3: solutions, the plateau, identical students, and changes at larger η."""
     points = fixed_points(1.0)
     solved = [p for p in points if p.stable and abs(p.generalization_error) < ZERO_ERROR]
     count = sum(_relabellings(np.asarray(p.overlaps.R)) for p in solved)
@@ -100,10 +100,10 @@ def equilibria(full: bool) -> Iterator[Row]:
     unstable = [p for p in identical if not p.stable]
     item = "Sec. 3, unstable fixed points with identical students at η = 1"
     yield compare(KEY, item, digits("1"), len(unstable))
-    apart = min(_distance(Q) for Q in fig_1()["Q"].values)
+    distance = min(_distance(Q) for Q in fig_1()["Q"].values)
     item = "Sec. 3, |J_1 - J_2|² stays above 0.1 along Fig. 1"
-    words, note = "not visited with the initial conditions used here", f"Smallest: {apart:.3f}."
-    yield statement(KEY, item, words, [apart > 0.1], note)
+    words, note = "not visited with the initial conditions used here", f"Smallest: {distance:.3f}."
+    yield statement(KEY, item, words, [distance > 0.1], note)
     more = [p for p in fixed_points(1.2) if _distance(np.asarray(p.overlaps.Q)) > 1e-9]
     new = len(more) - (len(points) - len(identical))
     item = "Sec. 3, fixed points with different students, more at η = 1.2 than at η = 1"
@@ -112,7 +112,7 @@ def equilibria(full: bool) -> Iterator[Row]:
 
 
 def _relabellings(R: np.ndarray) -> int:
-    """Count the different states that exchanging students makes from one."""
+    """Count the different states that arise from one by exchanging students."""
     return len({R[list(order)].round(9).tobytes() for order in permutations(range(len(R)))})
 
 
@@ -154,9 +154,9 @@ def _no_rise(rates: np.ndarray, errors: np.ndarray, height: np.ndarray) -> Row:
         "by a tenth, as that of the ReLU": statement(KEY, item, words, rise < LARGE_RISE * height),
         "by more than 10⁻⁶": statement(KEY, item, words, rise < 1e-6),
     }
-    ours = ["by a tenth, as that of the ReLU"]
+    ours_only = ["by a tenth, as that of the ReLU"]
     return with_note(
-        in_each_reading(item, "how much of a rise is meant", rows, ours=ours), NOTE_ERF
+        in_each_reading(item, "how much of a rise is meant", rows, ours=ours_only), NOTE_ERF
     )
 
 
@@ -180,10 +180,10 @@ def number_of_terms(zeros: Collection[int], order: int = ORDER) -> int:
         zeros: orders n at which ⟨H_n, g⟩ = 0; ⟨H_n, g'⟩ = ⟨H_{n+1}, g⟩.
     """
     n = np.indices((order + 1,) * 6, dtype=np.int8).reshape(6, -1)
-    there = np.array([m not in zeros for m in range(order + 1)] + [False] * (2 * order + 1))
+    is_present = np.array([m not in zeros for m in range(order + 1)] + [False] * (2 * order + 1))
     n12, n13, n14, n23, n24, n34 = n
-    slopes = there[n12 + n13 + n14 + 1] & there[n12 + n23 + n24 + 1]
-    return int(np.sum(slopes & there[n13 + n23 + n34] & there[n14 + n24 + n34]))
+    slopes = is_present[n12 + n13 + n14 + 1] & is_present[n12 + n23 + n24 + 1]
+    return int(np.sum(slopes & is_present[n13 + n23 + n34] & is_present[n14 + n24 + n34]))
 
 
 SECTIONS = (

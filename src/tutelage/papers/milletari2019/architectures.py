@@ -62,12 +62,12 @@ GREATLY = 0.1
 
 def sizes() -> Iterator[Row]:
     """Appendix B: how many examples there are."""
-    for name, printed, found in (
+    for name, printed, counted in (
         ("linearly separable", "51", spectra.linear_examples()),
         ("non-linear", "863", spectra.curved_examples()),
     ):
         item = f"App. B, number of examples, {name}"
-        yield not_comparable(KEY, item, printed, len(found.labels), DRAWN)
+        yield not_comparable(KEY, item, printed, len(counted.labels), DRAWN)
     item = "App. B, number of digits of 8 × 8 pixels (there MNIST)"
     yield compare(KEY, item, digits("1797"), len(spectra.digits().labels))
     item = "Sec. 1 and 3, Swish performs best on CIFAR and ImageNet"
@@ -78,10 +78,10 @@ def sizes() -> Iterator[Row]:
 def unseen(full: bool) -> Iterator[Row]:
     """Section 3: full test accuracy on the linear task."""
     for unit in UNITS:
-        found = fresh_accuracy(small("linear", ONE, unit, full, AUTHORS), unit)
-        error = float(np.std(found, ddof=1) / np.sqrt(len(found)))
+        accuracies = fresh_accuracy(small("linear", ONE, unit, full, AUTHORS), unit)
+        error = float(np.std(accuracies, ddof=1) / np.sqrt(len(accuracies)))
         item = f"Sec. 3, linear, 2-10-1: test accuracy of {unit}"
-        yield not_comparable(KEY, item, "full", float(np.mean(found)), HELD_OUT, error)
+        yield not_comparable(KEY, item, "full", float(np.mean(accuracies)), HELD_OUT, error)
 
 
 def stuck(full: bool) -> Iterator[Row | Figure]:
@@ -149,7 +149,7 @@ def stuck_runs() -> xr.Dataset:
 
 
 def _are_stuck(setting: Setting, data: str, network: Network, seed: int) -> np.ndarray:
-    """Whether the loss is still within 1 % of that of the best constant output."""
+    """Return whether the loss is still within 1 % of that of the best constant output."""
     hidden, unit = network
     run = trained(setting, data, hidden, unit, STUCK_EPOCH, CHUNK[data], (STUCK_EPOCH,), (), seed)
     p = float(run["labels"].mean())

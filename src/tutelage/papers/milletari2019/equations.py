@@ -104,7 +104,7 @@ def signals() -> Iterator[Row]:
 
 
 def slopes() -> Iterator[Row]:
-    """Eq. (7) and what Sec. 2.4 says of its factor."""
+    """Check eq. (7) and the statements of Sec. 2.4 about its factor."""
     yield _gradient()
     yield _at_points("eq. (7), factor ĝ of Swish", _factor, lambda β, h: Swish(β).derivative(h))
     yield from _phase_space_factors()
@@ -154,7 +154,7 @@ def _on_both_sides(
 
 
 def _phase_space_factors() -> Iterator[Row]:
-    """At β = 1 the missing factor is 1."""
+    """Check the factor that the equation lacks, which is 1 at β = 1."""
     for beta in NOISES:
         points = []
         for h in FIELDS:
@@ -166,7 +166,9 @@ def _phase_space_factors() -> Iterator[Row]:
 
 
 def _layer() -> Row:
-    """log of the denominator of eq. (2), from the free energy of a layer of three gates."""
+    """Return the log of the denominator of eq. (2), from the free energy of a layer of
+    three gates.
+    """
     beta, h = 2.0, np.array([0.7, -1.5, 0.2])
     printed = sum(math.log1p(math.exp(beta * x)) for x in h)
     computed = -beta * float(gates.layer(TWO, beta, h).free_energy)
@@ -175,7 +177,7 @@ def _layer() -> Row:
 
 
 def _channel() -> Row:
-    """Eq. (3): how likely the state (1, 0) of two gates is, over three examples."""
+    """Compute eq. (3): the probability of the state (1, 0) of two gates, over three examples."""
     beta = 2.0
     h = np.array([[0.7, -1.5], [0.2, 0.4], [-0.3, 1.1]])
     Z = 1 + np.exp(beta * h)
@@ -189,7 +191,9 @@ def _channel() -> Row:
 
 
 def _first_layer() -> Row:
-    """20 units, five inputs: the largest deviation in standard errors, at the level 0.01."""
+    """Sample 20 units with five inputs: the largest deviation in standard errors, at the level
+    0.01.
+    """
     random = np.random.default_rng(2019)
     W, x = random.normal(size=(20, 6)) / math.sqrt(6), random.normal(size=(5, 6))
     drawn = gates.sample_network([W], x, TWO, 1.0, samples=20_000)
@@ -201,7 +205,9 @@ def _first_layer() -> Row:
 
 
 def _second_layer() -> Row:
-    """One unit behind 16 gates at h = 1, weights 1/4, a bias that makes ⟨h⟩ = ½; β = 1."""
+    """Sample one unit behind 16 gates at h = 1, weights 1/4, with a bias that makes ⟨h⟩
+    = ½; β = 1.
+    """
     n, p = 16, _logistic(1.0)
     W, b = [np.ones((n, 1)), np.full((1, n), 0.25)], [np.zeros(n), np.array([0.5 - n * p / 4])]
     drawn = gates.sample_network(W, [1.0], TWO, 1.0, samples=40_000, biases=b).isel(unit=-1)
@@ -215,7 +221,7 @@ def _second_layer() -> Row:
 
 
 def _gradient() -> Row:
-    """∂L/∂w of L = ½ Σ (y − ŷ)²/m for ŷ = Swish(w·a), by automatic differentiation."""
+    """Compute ∂L/∂w of L = ½ Σ (y − ŷ)²/m for ŷ = Swish(w·a), by automatic differentiation."""
     from tutelage._jax import jax, jnp
 
     random = np.random.default_rng(7)
@@ -234,7 +240,7 @@ def _gradient() -> Row:
 
 
 def _limits_of_factors() -> Iterator[Row]:
-    """βh = ±50, where exp(−|βh|) is below the rounding of 1; and |βh| ≪ 1."""
+    """Check limits at βh = ±50, where exp(−|βh|) is below the rounding of 1, and at |βh| ≪ 1."""
     half = closed_form("const. = 1/2", 0.5)
     points = (
         compare(KEY, f"h = {h:g}", half, float(gates.backpropagation_factor(TWO, 0.0, h)))

@@ -31,7 +31,7 @@ Runs = Mapping[str, xr.Dataset]
 
 
 def figure_1(full: bool, setting: Setting) -> Figure:
-    """(a) losses, (b) α against the loss, (c) zero residuals, (d) γ, as the paper has them."""
+    """Draw (a) losses, (b) α against the loss, (c) zero residuals, (d) γ, as in the paper."""
     import matplotlib.pyplot as plt
 
     groups = {
@@ -54,7 +54,7 @@ def figure_1(full: bool, setting: Setting) -> Figure:
 
 
 def negative(full: bool) -> Figure:
-    """α at the end over what counts as zero: the claim of Section 3 is decided by it."""
+    """Draw α at the end over the tolerance for zero, which decides the claim of Section 3."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained", sharex=True)
@@ -103,7 +103,9 @@ def _named(groups: Mapping[Any, Runs]) -> dict[str, xr.Dataset]:
 
 
 def eigenvalues(full: bool) -> Figure:
-    """The spectra behind Fig. 1 (b), non-linear: ridges, and a film of all three activations."""
+    """Draw the spectra behind Fig. 1 (b), non-linear: ridges, and an animation of all three
+    activations.
+    """
     import matplotlib.pyplot as plt
 
     runs = {unit: small("curved", ONE, unit, full) for unit in UNITS}
@@ -117,7 +119,7 @@ def eigenvalues(full: bool) -> Figure:
 
 
 def figure_2(full: bool, setting: Setting) -> Figure:
-    """(a) loss, α, γ and zero residuals of the digits; (b) the eigenvalues at the end."""
+    """Draw (a) loss, α, γ and zero residuals of the digits; (b) the eigenvalues at the end."""
     import matplotlib.pyplot as plt
 
     runs = {unit: digits(unit, full, setting) for unit in UNITS}
@@ -142,7 +144,7 @@ def figure_2(full: bool, setting: Setting) -> Figure:
 
 
 def tolerances(full: bool) -> Figure:
-    """α and γ of the digits at the end over what counts as zero."""
+    """Draw α and γ of the digits at the end over the tolerance for zero."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained", sharex=True)
@@ -158,7 +160,7 @@ def tolerances(full: bool) -> Figure:
 
 
 def _by_unit(axes: "Axes") -> None:
-    """One point for each unit next to each other, in place of all at the last epoch."""
+    """Draw one point for each unit, next to each other instead of all at the last epoch."""
     for place, line in enumerate(axes.lines):
         line.set_xdata([place])
     for band in list(axes.collections):
@@ -173,7 +175,7 @@ def _count(runs: Runs) -> int:
 
 
 def _histogram(runs: Runs, axes: Any) -> None:
-    """Mean number of eigenvalues of a network in each of 60 bins at the end."""
+    """Draw the mean number of eigenvalues of a network in each of 60 bins at the end."""
     ends = {unit: run["eigenvalues"].values[:, -1] for unit, run in runs.items()}
     low, high = (f([f(end) for end in ends.values()]) for f in (np.min, np.max))
     for unit, end in ends.items():

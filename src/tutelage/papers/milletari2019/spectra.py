@@ -1,4 +1,5 @@
-"""Milletari, Chotibut and Trevisanutto (2019), Section 3 and Appendix B: each claim, measured.
+"""Milletari, Chotibut and Trevisanutto (2019), Section 3 and Appendix B: a measurement for each
+claim.
 
 A claim is a row: a statistic of every run, its mean and standard error, and the verdict of a t
 test at the level 0.01, in the setting of the authors and in that of the text (`trainings`).  Runs
@@ -211,7 +212,9 @@ def _convergence(data: str, full: bool) -> Iterator[Row]:
 
 
 def _quick_plateau(claims: Claims) -> Iterator[Row]:
-    """ReLU comes close to its final loss sooner than Swish, and then hardly moves."""
+    """Decide whether ReLU comes close to its final loss sooner than Swish, and then
+    hardly changes.
+    """
 
     def sooner(setting: Setting, seed: int) -> np.ndarray:
         swish, relu = (_epochs_to_the_end(run) for run in claims.two(setting, seed, "ReLU"))
@@ -227,7 +230,7 @@ def _quick_plateau(claims: Claims) -> Iterator[Row]:
 
 
 def _epochs_to_the_end(run: xr.Dataset) -> np.ndarray:
-    """The first recorded epoch from which on the loss is at most 1.1 times the final one."""
+    """Return the first recorded epoch after which the loss stays below 1.1 times the final one."""
     loss, epochs = run["loss"].values, run["epoch"].values.astype(float)
     above = loss > 1.1 * loss[:, -1:]
     first = np.where(above.any(axis=1), loss.shape[1] - np.argmax(above[:, ::-1], axis=1), 1)
@@ -235,7 +238,7 @@ def _epochs_to_the_end(run: xr.Dataset) -> np.ndarray:
 
 
 def _late_fall(run: xr.Dataset) -> np.ndarray:
-    """ln of the loss at half of the epochs over that at the end."""
+    """Return ln of the loss at half of the epochs over that at the end."""
     epochs = run["epoch"].values.astype(float)
     half = int(np.argmin(np.abs(epochs - epochs[-1] / 2)))
     loss = run["loss"].values
@@ -254,7 +257,7 @@ def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
 
 
 def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
-    """γ ≠ 0 for ReLU at every epoch watched, and typically not for the others.
+    """Check γ ≠ 0 for ReLU at every recorded epoch, and γ = 0 typically for the others.
 
     Networks with two hidden layers are many enough to tell "in general" from "always".
     """
@@ -296,7 +299,9 @@ def _more_zeros(claims: Claims, unit: str) -> Row:
 
 
 def _has_zeros(run: xr.Dataset, setting: Setting, data: str) -> np.ndarray:
-    """Whether a spectrum has more zero eigenvalues than every activation has there."""
+    """Return whether a spectrum has more zero eigenvalues than the spectra of all
+    activations have.
+    """
     γ = run["zero_fraction"].dropna("epoch", how="all").values
     if data == "digits":
         γ = γ[:, -1:] - ALWAYS_ZERO[setting.output] / run.sizes["eigenvalue"]
@@ -321,8 +326,8 @@ def _shrinks(claims: Claims) -> Row:
 
     def change(measure: Callable[[np.ndarray], np.ndarray]) -> Samples:
         def end_less_start(setting: Setting, seed: int) -> np.ndarray:
-            found = measure(_eigenvalues(claims.one(setting, "ReLU", seed)))
-            return found[:, -1] - found[:, 0]
+            shrinkage = measure(_eigenvalues(claims.one(setting, "ReLU", seed)))
+            return shrinkage[:, -1] - shrinkage[:, 0]
 
         return end_less_start
 
@@ -414,13 +419,13 @@ def _epochs_to(run: xr.Dataset, level: float) -> np.ndarray:
     NaN where it does not: then there is no mean, and the claim is not decided.
     """
     epochs = run["epoch"].values.astype(float)
-    found = []
+    crossings = []
     for loss in run["loss"].values:
         below = np.flatnonzero(loss < level)
         if not len(below):
-            found.append(np.nan)
+            crossings.append(np.nan)
             continue
         i = int(below[0])
         part = (loss[i - 1] - level) / (loss[i - 1] - loss[i]) if i else 0.0
-        found.append(epochs[i - 1] + part * (epochs[i] - epochs[i - 1]) if i else epochs[0])
-    return np.array(found)
+        crossings.append(epochs[i - 1] + part * (epochs[i] - epochs[i - 1]) if i else epochs[0])
+    return np.array(crossings)

@@ -92,14 +92,14 @@ DIGITS_RECORDS, FULL_DIGITS_SPECTRA = 12, 5
 
 
 def runs_of(data: str, hidden: tuple[int, ...], full: bool) -> int:
-    """Number of networks in the first stage of a claim."""
+    """Return the number of networks in the first stage of a claim."""
     if data == "digits":
         return 12 if full else 6
     return 20 if full or hidden == ONE else 10
 
 
 def max_stages(data: str, full: bool) -> int:
-    """Largest number of stages; each doubles the networks."""
+    """Return the largest number of stages; each doubles the networks."""
     return 4 if data == "linear" or (full and data == "curved") else 1
 
 
@@ -111,7 +111,7 @@ def small(
     setting: Setting = AUTHORS,
     seed: int = 0,
 ) -> xr.Dataset:
-    """The networks of Fig. 1."""
+    """Return the networks of Fig. 1."""
     epochs = (setting.full if full else setting.quick)[data, hidden]
     at = growing(epochs, FULL_SPECTRA if full else RECORDS)
     watched = at if full else (*at[: -1 : RECORDS // SPECTRA + 1], epochs)
@@ -120,7 +120,7 @@ def small(
 
 
 def digits(unit: str, full: bool, setting: Setting = AUTHORS) -> xr.Dataset:
-    """The networks of Fig. 2."""
+    """Return the networks of Fig. 2."""
     epochs = (setting.full if full else setting.quick)["digits", DIGITS]
     ends = tuple(e for e in growing(epochs, FULL_DIGITS_SPECTRA) if e) if full else (epochs,)
     at = tuple(sorted({*growing(epochs, DIGITS_RECORDS), *ends}))
@@ -129,7 +129,7 @@ def digits(unit: str, full: bool, setting: Setting = AUTHORS) -> xr.Dataset:
 
 
 def growing(epochs: int, count: int) -> tuple[int, ...]:
-    """Epochs from 0 to the last whose distances grow: most happens at the beginning."""
+    """Return epochs from 0 to the last at growing distances: most changes happen early."""
     return tuple(int(e) for e in np.unique(np.round(epochs * np.linspace(0, 1, count) ** 2)))
 
 

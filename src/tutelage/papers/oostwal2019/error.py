@@ -57,7 +57,7 @@ def appendix_b() -> Iterator[Row]:
 
 
 def error(g: Activation, overlaps: Overlaps) -> float:
-    """ε_g of a student and a teacher with K units each and outputs scaled as in eq. (1)."""
+    """Compute ε_g of a student and a teacher with K units each and outputs scaled as in eq. (1)."""
     both = Committee(overlaps.K, g)
     scale = 1 / math.sqrt(overlaps.K)
     scenario = Scenario(both, both, teacher_overlaps=overlaps.T, output_scale=scale)
@@ -71,7 +71,7 @@ def site_symmetric(K: int, R: float, S: float, C: float) -> Overlaps:
 
 
 def point(K: int, R: float, S: float, C: float) -> str:
-    """The name of a state."""
+    """Return the name of a state."""
     return f"K = {K}, R = {R:g}, S = {S:g}, C = {C:g}"
 
 
@@ -138,7 +138,9 @@ def _equation_12() -> Row:
 
 
 def _equations_26_28() -> Iterator[Row]:
-    """A state without any symmetry, from weights: K = M = 3 in N = 7 dimensions."""
+    """Check eqs. (26) to (28) at a state without symmetry: weights with K = M = 3 in N = 7
+    dimensions.
+    """
     random = np.random.default_rng(2019)
     W, V = random.normal(size=(2, 3, 7)) / math.sqrt(7)
     state = Overlaps.from_weights(W, V)
@@ -170,7 +172,7 @@ def _sum_over_pairs(
 
 
 def _erf_average(c11: float, c22: float, c12: float) -> float:
-    """One term of eq. (26), times 2: the sum in its braces is over ⟨g g⟩ π/2."""
+    """Return one term of eq. (26), times 2: the sum in its braces is over ⟨g g⟩ π/2."""
     return 2 / math.pi * math.asin(c12 / math.sqrt((1 + c11) * (1 + c22)))
 
 
@@ -229,7 +231,7 @@ def _kappa_tilde(g: Activation, rho: float) -> float:
 
 
 def _large_network(g: Activation) -> tuple[float, float]:
-    """ε_g for K = 32, 64, 128, whose terms in 1/K and 1/K² are removed, and how much that did."""
+    """Return ε_g extrapolated from K = 32, 64, 128, and the size of the extrapolation."""
     a, b, c = (error(g, site_symmetric(K, 1 / K, 1 / K, 0.0)) for K in (32, 64, 128))
     limit, first_order = (a - 6 * b + 8 * c) / 3, 2 * c - b
     return limit, abs(limit - first_order)
@@ -245,5 +247,5 @@ def appendix_d() -> Iterator[Row]:
 
 
 def _value(value: float, terms: float = 1.0) -> Published:
-    """A formula as printed; sums over K units round K times."""
+    """Compare a formula with its printed value; sums over K units round K times."""
     return formula(value, scale=terms)

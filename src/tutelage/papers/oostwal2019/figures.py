@@ -57,7 +57,7 @@ def architecture() -> Figure:
 
 
 def _network(axes: "Axes", inputs: int = 6, hidden: int = 4) -> None:
-    """Solid lines for the adaptive weights, dashed ones for those that are fixed to 1/√K."""
+    """Draw the network: solid lines for adaptive weights, dashed ones for those fixed to 1/√K."""
     below = [(i - (inputs - 1) / 2, 0.0) for i in range(inputs)]
     middle = [(1.2 * (k - (hidden - 1) / 2), 1.0) for k in range(hidden)]
     top = (0.0, 2.0)
@@ -149,10 +149,10 @@ def _curve(g: Activation, K: float, first: float, last: float) -> xr.Dataset:
 def _symbols(
     axes: "Axes", samples: Mapping[str, xr.Dataset], which: tuple[str, ...], full: bool
 ) -> None:
-    """Circles and squares for chains in R ≥ S, triangles for those that began in R < S."""
-    for number, (start, found) in enumerate(samples.items()):
+    """Draw circles and squares for chains in R ≥ S, triangles for chains that began in R < S."""
+    for number, (start, sample) in enumerate(samples.items()):
         label = f"sampled, $N = {size(full).dimension}$" if number == 0 else ""
-        _sampled(found, axes, which, label, "v" if start == "opposite" else "")
+        _sampled(sample, axes, which, label, "v" if start == "opposite" else "")
     finish(axes)
 
 
@@ -163,7 +163,7 @@ def _sampled(
     label: str = "",
     marker: str = "",
 ) -> Any:
-    """Lay the means over sampled weights on the curves of `tutelage.figures.order_parameters`.
+    """Draw means over sampled weights on the curves of `tutelage.figures.order_parameters`.
 
     Args:
         dataset: means over ``load``, and their standard errors as NAME_error.

@@ -46,7 +46,7 @@ def free_energy() -> Iterator[Row]:
 
 
 def _equation_18() -> Row:
-    """Eq. (18) against the volume (17): how often random weights have given overlaps, K = M = 2.
+    """Compare eq. (18) with the volume (17): frequencies of overlaps of random weights, K = M = 2.
 
     Between boxes around two states the volumes differ by a factor exp(N Δs), up to a factor that
     does not depend on N; so Δs is the change of its logarithm from N = 20 to N = 60.
@@ -81,12 +81,12 @@ def _counts(N: int) -> np.ndarray:
 
 
 def _log_ratio(before: float, after: float) -> tuple[float, float]:
-    """ln of a ratio of counts, and its standard error."""
+    """Return ln of a ratio of counts, and its standard error."""
     return math.log(after / before), math.sqrt(1 / after + 1 / before)
 
 
 def _predicted(N: int) -> float:
-    """ln of the ratio of ∫ exp(N s) over both boxes, by eq. (18).
+    """Return ln of the ratio of ∫ exp(N s) over both boxes, by eq. (18).
 
     The density of the overlaps is det C^{(N - 2K - 1)/2}, of which eq. (18) has the power N/2.
     """
@@ -127,7 +127,7 @@ def entropy(K: int, R: float, S: float, C: float) -> float:
 
 
 def _factor() -> Row:
-    """γ g(x) is g(x) with γ²α in the place of α."""
+    """Check that γ g(x) acts as g(x) with γ²α instead of α."""
     # 1/(1 + e^(−2x)) = ½ + ½ tanh x: γ = ½ and a constant.
     (half, error_1), (one, error_2) = (load(g, 5, "coexists") for g in (Sigmoid(2.0), Tanh()))
     uncertainty = half / one * (error_1 / half + error_2 / one)

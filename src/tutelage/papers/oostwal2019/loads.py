@@ -62,7 +62,7 @@ def transitions(g: Activation, K: float) -> Transitions:
 
 
 def load(g: Activation, K: float, name: str) -> tuple[float, float]:
-    """The load of a transition and its error."""
+    """Return the load of a transition and its error."""
     estimate = getattr(transitions(g, K), name)
     return float(estimate.value), float(estimate.error)
 
@@ -153,7 +153,7 @@ def _noted(g: Activation, K: float, name: str, note: str) -> tuple[float, str, f
 
 
 def _crossing(g: Activation, K: float) -> Published:
-    """α_c from the states on both sides: below it one is lowest in βf, above it the other."""
+    """Bracket α_c by states on both sides: below it one has the lowest βf, above it the other."""
     value = load(g, K, "coexists")[0]
     kinds = [best(g, K, value + side).kind for side in (-LOAD_OFFSET, LOAD_OFFSET)]
     error = (
@@ -163,7 +163,7 @@ def _crossing(g: Activation, K: float) -> Published:
 
 
 def _instability(g: Activation, K: float) -> Published:
-    """α_d from the states on both sides: below it R = S is a minimum, above it is not."""
+    """Bracket α_d by states on both sides: below it R = S is a minimum, above it is not."""
     value = load(g, K, "unstable")[0]
     below, above = (
         any(s.kind == "unspecialized" for s in equilibrium.states(g, K, value + side))
@@ -175,7 +175,9 @@ def _instability(g: Activation, K: float) -> Published:
 
 
 def _specialization(g: Activation, K: float) -> Published:
-    """|R - S| of the specialized state at α_c, where the unspecialized one is a minimum, too."""
+    """Return |R - S| of the specialized state at α_c, where the unspecialized one is also a
+    minimum.
+    """
     value = load(g, K, "coexists")[0]
     sides = [at(g, K, value + side, "R > S") for side in (-LOAD_OFFSET, LOAD_OFFSET)]
     both = all(s.stable and at(g, K, s.load, "unspecialized").stable for s in sides)

@@ -1,4 +1,4 @@
-"""Oostwal, Straat and Biehl (2019): how statements of Sec. III about states are measured.
+"""Oostwal, Straat and Biehl (2019): measures that decide the statements of Sec. III about states.
 
 A statement without a number is checked at several loads or several K, and its row has the part of
 these cases in which it is so; published is 1.  Powers, of α or of K, are slopes between two points
@@ -62,7 +62,7 @@ def kink(g: Activation, K: float, name: str, above: str, text: str, published: f
 
 
 def emerges(g: Activation, K: int, text: str, published: float, note: str = "") -> Row:
-    """The power with which S - R grows beyond α_d in the state R < S."""
+    """Return the exponent with which S - R grows beyond α_d in the state R < S."""
     ends = load(g, K, "unstable")[0]
 
     def specialization(h: float) -> float:
@@ -91,7 +91,9 @@ def vanishing_error(g: Activation, K: float) -> Row:
 def power(
     item: str, text: str, published: float, size: Callable[[float], float], points: Sequence[float]
 ) -> Row:
-    """d ln size/d ln x between the last two points; twice its change from the two before."""
+    """Return d ln size/d ln x between the last two points; error: twice its change from the two
+    before.
+    """
     x = np.log([float(p) for p in points])
     y = np.log(np.abs([size(p) for p in points]))
     before, last = np.diff(y) / np.diff(x)

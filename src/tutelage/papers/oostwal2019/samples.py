@@ -65,13 +65,13 @@ def size(full: bool) -> Size:
 
 
 def sampled(g: Activation, K: int, full: bool) -> dict[str, xr.Dataset]:
-    """The chains of an activation and a K, by where they begin."""
+    """Return the chains of an activation and a K, by their initial state."""
     return {c.start: _sampled(g, K, c.start, c.loads, size(full)) for c in CHAINS[g.name, K]}
 
 
 @cache
 def _sampled(g: Activation, K: int, start: str, loads: tuple[float, ...], size: Size) -> xr.Dataset:
-    """Means over runs of R, S, C and ε_g at each load, and their standard errors."""
+    """Return means over runs of R, S, C and ε_g at each load, and their standard errors."""
     units = Committee(K, g)
     scenario = Scenario(units, units, output_scale=K**-0.5)
     begin = _opposite(K) if start == "opposite" else start
@@ -82,9 +82,9 @@ def _sampled(g: Activation, K: int, start: str, loads: tuple[float, ...], size: 
     runs = xr.concat([_means(sampler.drawn(a)) for a in loads], _axis(loads)).sortby("load")
     means, errors = runs.mean("run"), runs.std("run", ddof=1) / np.sqrt(size.runs)
     named = {f"{name}_error": errors[name] for name in errors.data_vars}
-    kept = runs[["specialization"]].rename(specialization="specialization_of_runs")
+    of_runs = runs[["specialization"]].rename(specialization="specialization_of_runs")
     attrs = {"computed_by": "equilibrium.sample", "activation": g.name, "units": K, "start": start}
-    return means.assign(named).merge(kept).assign_attrs({**attrs, **size._asdict()})
+    return means.assign(named).merge(of_runs).assign_attrs({**attrs, **size._asdict()})
 
 
 def _axis(loads: tuple[float, ...]) -> xr.DataArray:
@@ -92,7 +92,9 @@ def _axis(loads: tuple[float, ...]) -> xr.DataArray:
 
 
 def _means(samples: Samples) -> xr.Dataset:
-    """Average over units and sweeps for every run; R is of pairs as at the start."""
+    """Average over units and sweeps for every run; R is the mean over the pairs matched at the
+    start.
+    """
     R, Q = samples.R.mean(axis=0), samples.Q.mean(axis=0)
     own = np.eye(R.shape[-1], dtype=bool)
     values = {
@@ -113,8 +115,8 @@ def _opposite(K: int) -> Overlaps:
 
 def trapped(full: bool) -> Iterator[Row]:
     """Sec. III A: beyond α_c, networks without prior knowledge stay unspecialized."""
-    found = sampled(Erf(), 5, full)["random"]["specialization_of_runs"]
-    beyond = found.sel(load=found["load"] > load(Erf(), 5, "coexists")[0])
+    specializations = sampled(Erf(), 5, full)["random"]["specialization_of_runs"]
+    beyond = specializations.sel(load=specializations["load"] > load(Erf(), 5, "coexists")[0])
     inside = (beyond < WELL_SPECIALIZATION).mean("load").values
     sizes = size(full)
     item = (

@@ -82,7 +82,7 @@ def _regimes() -> Iterator[Row]:
 
 
 def other_sigmoids() -> Row:
-    """Sec. II A: the specific form of the sigmoid is not expected to matter."""
+    """Sec. II A: the results do not depend on the specific form of the sigmoid."""
     cases = [(g, K) for g in (Tanh(), Sigmoid(), Erf(1.0)) for K in (2, 3, 5, 10, math.inf)]
     item = "Sec. II A, tanh, 1/(1 + e⁻ˣ) and 1 + erf have the transition of erf, K = 2, 3, 5, 10, ∞"
     same = (transitions(g, K).order == transitions(ERF, K).order for g, K in cases)
@@ -205,7 +205,7 @@ def student_overlaps() -> Iterator[Row]:
 
 
 def _positive_before(critical: float) -> Iterator[Row]:
-    """Where C is positive at R = S before the transition, ReLU, K = 10."""
+    """Find where C is positive at R = S before the transition, ReLU, K = 10."""
     loads = np.linspace(0.2, critical - LOAD_OFFSET, 30)
     positive = np.array([at(RELU, 10, a, "unspecialized").C > 0 for a in loads])
     item = "Fig. 5, C at R = S changes its sign once before α_c, ReLU, K = 10"

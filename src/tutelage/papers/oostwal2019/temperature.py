@@ -38,7 +38,7 @@ def high_temperature() -> Iterator[Row]:
 
 
 def _extrapolated(name: str) -> tuple[float, float]:
-    """Richardson's extrapolation to T → ∞ from three temperatures, and its error."""
+    """Extrapolate to T → ∞ from three temperatures (Richardson); also return the error."""
     values = []
     for T in (HIGH, 2 * HIGH, 4 * HIGH):
         listed = equilibrium.states(Erf(), math.inf, LOAD * T, temperature=T)
@@ -48,7 +48,7 @@ def _extrapolated(name: str) -> tuple[float, float]:
 
 
 def _ratio(one: xr.Dataset, run: runs.Run) -> Row:
-    """Training over generalization error of networks with two units."""
+    """Return training over generalization error of networks with two units."""
     numbers = {
         name: (float(x["mean"]), float(x["standard_error"]))
         for name in ("training_error", "generalization_error")

@@ -99,7 +99,7 @@ def self_averaging(full: bool) -> Iterator[Row]:
 
 
 def _scatter(first: int, count: int) -> np.ndarray:
-    """How much farther networks of few inputs are from their mean than those of many."""
+    """Return how much farther networks of few inputs are from their mean than those of many."""
     distance = []
     for N in (100, 10_000):
         options = {"dimension": N, "until": 5.0, "runs": count, "seed": 3 + first, "times": [5.0]}

@@ -57,7 +57,7 @@ def table(full: bool) -> Iterator[Row]:
 
 
 def figure_3(full: bool) -> Iterator[Row | Figure]:
-    """R over time for ReLU and Erf, and what becomes of the three students."""
+    """Draw R over time for ReLU and Erf, and decide what becomes of the three students."""
     axes, runs = panels(), {"ReLU": fig_3("ReLU", 100.0), "Erf": fig_3("Erf", 400.0)}
     for ax, (name, run) in zip(axes, runs.items(), strict=True):
         overlaps(run, ax, which="R").set(title=name, xlim=(0.0, float(run["time"][-1])))
@@ -88,7 +88,7 @@ def _symmetric(point: online.FixedPoint) -> bool:
 
 
 def _shared() -> Iterator[Row]:
-    """ReLU: two students share a teacher, in any proportion."""
+    """Decide for ReLU whether two students share a teacher, in any proportion."""
     run = fig_3("ReLU")
     Q, R = run["Q"], run["R"]
 
@@ -122,7 +122,7 @@ def _shared() -> Iterator[Row]:
 
 
 def _removed() -> Iterator[Row]:
-    """Erf: a student that is not needed vanishes; the rule is learned all the same."""
+    """Decide for Erf whether a superfluous student vanishes while the rule is still learned."""
     item = f"Fig. 3, Erf, ε_g > 0 of J_2 = a B_2, J_3 = b B_2, a + b = 1, a = {SHARES}"
     holds = [_error_of_share("Erf", a) > 1e-6 for a in SHARES]
     yield statement(KEY, item, "such combinations are not possible for Erf", holds)
@@ -142,7 +142,9 @@ def _error_of_share(activation: str, a: float) -> float:
 
 
 def figure_4(full: bool) -> Iterator[Row | Figure]:
-    """Overlaps over time, and the state in which two students stand for three teachers."""
+    """Draw overlaps over time, and decide the state in which two students represent
+    three teachers.
+    """
     from tutelage.figures import overlaps
 
     axes, run = panels(), fig_4(100.0)
@@ -158,10 +160,10 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
         # The run was integrated to 1e-9 per step, and ended when nothing changed any more.
         exact = method("fixed point", float(point.overlaps.R[1, n - 1]), 1e-6)
         item, printed = f"Fig. 4, ReLU, K = 2, M = 3, R_2{n}", digits("0.94")
-        shown = float(run["R"].sel(time=SHOWN_TIME, method="nearest").values[1, n - 1])
+        value = float(run["R"].sel(time=SHOWN_TIME, method="nearest").values[1, n - 1])
         rows = {
             "at rest": correct(KEY, item, printed, exact, R[1, n - 1], NOTE_4),
-            f"ηα = {SHOWN_TIME:g}": compare(KEY, item, printed, shown),
+            f"ηα = {SHOWN_TIME:g}": compare(KEY, item, printed, value),
         }
         yield in_each_reading(item, "when it is read off the curves", rows)
     mainly = "J_1 mainly specializes to B_1"
@@ -176,7 +178,7 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
 
 
 def sigmoidal(full: bool) -> Iterator[Row]:
-    """The abstract: where ReLU and sigmoidal units behave the same, and where they do not."""
+    """Decide the statements of the abstract on where ReLU and sigmoidal units behave alike."""
     points = plateau_2(), fixed_point_near(fig_2_erf(), 20.0, "Erf")
     alike = [_symmetric(point) for point in points]
     one = [int(np.sum(point.eigenvalues.real > 0)) == 1 for point in points]
@@ -185,9 +187,9 @@ def sigmoidal(full: bool) -> Iterator[Row]:
     words = "similar behavior compared to sigmoidal activation"
     yield statement(KEY, item, words, [*alike, *one, *solved])
     pairs = [(fig_3("ReLU"), fig_3("Erf")), (fig_4(), fig_4(activation="Erf"))]
-    apart = [np.abs((a["R"][-1] - b["R"][-1]).values).max() > 0.1 for a, b in pairs]
+    differs = [np.abs((a["R"][-1] - b["R"][-1]).values).max() > 0.1 for a, b in pairs]
     item = "Abstract, R(∞) with ReLU and Erf, K = 3, M = 2 and K = 2, M = 3, apart by > 0.1"
-    yield statement(KEY, item, "distinctive characteristics compared to sigmoidal", apart)
+    yield statement(KEY, item, "distinctive characteristics compared to sigmoidal", differs)
 
 
 SECTIONS = (

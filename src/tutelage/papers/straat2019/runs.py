@@ -28,7 +28,7 @@ class Limit(NamedTuple):
 
 
 def runs_of(full: bool) -> int:
-    """Number of simulated runs."""
+    """Return the number of simulated runs."""
     return 100 if full else 10
 
 
@@ -39,14 +39,14 @@ def fig_1_left() -> xr.Dataset:
 
 @cache
 def fig_1_right() -> xr.Dataset:
-    """Runs at several rates, with errors below 1e-12, which the figure shows."""
+    """Return runs at several rates, with errors below 1e-12, which the figure shows."""
     problem = scenario(1, 1), single_start(), np.array(RATES)
     return online.evolve(*problem, until=50.0, tolerance=1e-13)
 
 
 @cache
 def simulated_1(eta: float, until: float, runs: int) -> xr.Dataset:
-    """N = 1000; the chain has the law of a network with Gaussian inputs."""
+    """Simulate N = 1000; the chain has the law of a network with Gaussian inputs."""
     times = np.linspace(0.0, until, 101)
     problem = (scenario(1, 1), single_start(), eta)
     return simulation.chain(*problem, dimension=1000, until=until, runs=runs, seed=1, times=times)
@@ -59,13 +59,13 @@ def fig_2(eta: float = 0, until: float = 50.0) -> xr.Dataset:
 
 @cache
 def fig_2_erf() -> xr.Dataset:
-    """The run of Fig. 2 with Erf, which stays longer on its plateau."""
+    """Return the run of Fig. 2 with Erf, which stays longer on its plateau."""
     return online.evolve(scenario(2, 2, "Erf"), start_2(), learning_rate=0, until=400.0)
 
 
 @cache
 def simulated_2(runs: int) -> xr.Dataset:
-    """N = 10⁴, η = 0.1; recorded more often up to the plateau."""
+    """Simulate N = 10⁴, η = 0.1; recorded more often up to the plateau."""
     times = np.concatenate([np.arange(0.0, 100.0), np.arange(100.0, 501.0, 4.0)])
     problem = (scenario(2, 2), start_2(), RATE_2)
     return simulation.chain(*problem, dimension=10_000, until=500.0, runs=runs, seed=2, times=times)
@@ -103,7 +103,7 @@ def _only_r_11(K: int, M: int) -> np.ndarray:
 
 
 def fixed_point_near(run: xr.Dataset, time: float, activation: str = "ReLU") -> online.FixedPoint:
-    """The fixed point next to a run in the limit η → 0 at a time ηα."""
+    """Find the fixed point next to a run in the limit η → 0 at a time ηα."""
     at = run.sel(time=time, method="nearest")
     K, M = run.sizes["student"], run.sizes["teacher"]
     # A run is accurate to its tolerance, 1e-9 per step.
@@ -113,12 +113,13 @@ def fixed_point_near(run: xr.Dataset, time: float, activation: str = "ReLU") -> 
 
 @cache
 def plateau_2() -> online.FixedPoint:
-    """The symmetric fixed point near which the run of Fig. 2 lingers."""
+    """Find the symmetric fixed point near which the run of Fig. 2 lingers."""
     return fixed_point_near(fig_2(), 12.0)
 
 
 def limit(curve: xr.DataArray) -> Limit:
-    """The last value of a curve over time, and nine times its change in the last tenth of it.
+    """Return the last value of a curve over time, and nine times its change in the last tenth of
+    it.
 
     A quantity that falls as 1/time, as near the solutions for K > M, has as much left to go.
     """

@@ -36,7 +36,7 @@ NOTE_CURVES = (
 
 
 def panels() -> Any:
-    """Two Axes side by side, as in all figures of the paper."""
+    """Return two Axes side by side, as in all figures of the paper."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")[1]
@@ -88,7 +88,7 @@ def _drawn_1(runs: int) -> Figure:
 
 
 def figure_2(full: bool) -> Iterator[Row | Figure]:
-    """The plateau, its exit, and the simulations."""
+    """Draw Fig. 2 and decide the statements about the plateau, its exit, and the simulations."""
     runs = simulated_2(runs_of(full))
     yield _drawn_2(runs)
     yield from _plateau()
@@ -113,12 +113,12 @@ def _drawn_2(runs: xr.Dataset) -> Figure:
 
 
 def _in_alpha(run: xr.Dataset) -> xr.Dataset:
-    """A run of the limit η → 0 over α = (ηα)/η, with η = 0.1 as in the caption of Fig. 2."""
+    """Rescale a run of the limit η → 0 to α = (ηα)/η, with η = 0.1 as in the caption of Fig. 2."""
     return run.assign_coords(time=run["time"] / RATE_2).assign_attrs(learning_rate=str(RATE_2))
 
 
 def _plateau() -> Iterator[Row]:
-    """Compare the symmetric fixed point near the run, and the direction that leads away from it."""
+    """Compare the symmetric fixed point near the run, and its unstable direction."""
     point = plateau_2()
     for i in range(2):
         for n in range(2):
@@ -135,7 +135,9 @@ def _plateau() -> Iterator[Row]:
 
 
 def _specialization(runs: xr.Dataset) -> Iterator[Row]:
-    """Decide which student takes which teacher, and how the error falls, in theory and runs."""
+    """Decide which student specializes on which teacher, and how the error falls, in theory and
+    runs.
+    """
     count = runs.sizes["run"]
     simulated = [runs.isel(run=run) for run in range(count)]
     left = [course for course in simulated if _passes(course, 0.7) <= LEFT_BY_ALPHA]
@@ -154,14 +156,16 @@ def _specialization(runs: xr.Dataset) -> Iterator[Row]:
 
 
 def _passes(course: xr.Dataset, level: float) -> float:
-    """The first time at which |R_11 - R_12| is above a level; infinite if it never is."""
+    """Return the first time at which |R_11 - R_12| is above a level; infinite if it never is."""
     preference = np.abs(course["R"].values[:, 0, 0] - course["R"].values[:, 0, 1])
     above = np.flatnonzero(preference > level)
     return float(course["time"][above[0]]) if len(above) else math.inf
 
 
 def _falls_with_onset(course: xr.Dataset) -> bool:
-    """Nine tenths of the plateau's error are left at the onset, less than half of that later."""
+    """Check that nine tenths of the plateau's error remain at the onset, and less than half of that
+    later.
+    """
     times = (PLATEAU_ALPHA, _passes(course, 0.1), _passes(course, 0.7))
     error = course["generalization_error"]
     height, onset, later = (float(error.sel(time=t, method="nearest")) for t in times)
@@ -169,7 +173,7 @@ def _falls_with_onset(course: xr.Dataset) -> bool:
 
 
 def _correspondence(runs: xr.Dataset) -> Iterator[Row]:
-    """Compare runs with the theory up to the plateau; when a run leaves it is random."""
+    """Compare runs with the theory up to the plateau; the time at which a run leaves is random."""
     count = runs.sizes["run"]
     before = runs.sel(time=slice(0.0, PLATEAU_ALPHA))
     which = f"Fig. 2, N = 10⁴, η = 0.1, {count} runs"

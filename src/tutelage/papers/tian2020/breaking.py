@@ -1,4 +1,4 @@
-"""Symmetry breaking in tian2020, Section 5.3: a node with a slightly larger residue takes all.
+"""Symmetry breaking in tian2020, Section 5.3: a node with a slightly larger residue wins.
 
 Two nodes with r_1 = r + εw* and r_2 = r, r = w* - Σ_k a_k w_k.  Once r has come to rest for node 1,
 r = -εw*, so that ln ‖w_1‖/‖w_2‖ grows with the slope ε‖w*‖.  But -εw* also pulls w̄_2 around.
@@ -31,7 +31,7 @@ NOTE = (
 
 @cache
 def runs() -> xr.Dataset:
-    """ln ‖w_1‖/‖w_2‖ and the cosine of w_2 and w* over time, for each ε and start."""
+    """Return ln ‖w_1‖/‖w_2‖ and the cosine of w_2 and w* over time, for each ε and start."""
     size = float(np.linalg.norm(TARGET))
     times = np.linspace(0.0, LAST, RECORDS)
     ratio, cosine = np.empty((2, len(EXCESS), len(STARTS), RECORDS))
@@ -73,7 +73,7 @@ def rows() -> Iterator[Row]:
 
 
 def picture() -> Figure:
-    """The logarithm of the ratio over time, and the slope ε‖w*‖."""
+    """Draw the logarithm of the ratio over time, and the slope ε‖w*‖."""
     import matplotlib.pyplot as plt
 
     from tutelage.figures.text import finish

@@ -1,4 +1,4 @@
-"""Figure 8 of tian2020: students of a pruned ConvNet on CIFAR-10, as they were recorded.
+"""Figure 8 of tian2020: students of a pruned ConvNet on CIFAR-10, from recorded runs.
 
 The paper says: a teacher of 64-64-64-64 channels, L = 5, pre-trained on the training set, pruned
 "in a structured manner to keep strong teacher nodes"; students over-realized 1x, 2x and 5x,
@@ -48,7 +48,9 @@ def outside() -> str:
 
 
 def fig_8(full: bool) -> Parts:
-    """ρ_mean of every layer over epochs for 1x, 2x, 5x; accuracies; rows of both."""
+    """Draw ρ_mean of every layer over epochs for 1x, 2x, 5x; return rows of ρ_mean and
+    accuracies.
+    """
     before = {name: _with_nodes(recorded.load_recorded(KEY, f"images_{name}")) for name in READINGS}
     if full and which():
         now = {name: study() for name, study in STUDIES.items()}
@@ -57,7 +59,7 @@ def fig_8(full: bool) -> Parts:
 
 
 def _with_nodes(kept: xr.Dataset) -> xr.Dataset:
-    """Add means over nodes in place of nodes, for the drawing functions."""
+    """Replace values of nodes by their means, for the drawing functions."""
     means = {
         f"teacher_correlation_{i}": kept[f"rho_mean_{i}"].expand_dims(f"teacher_{i}")
         for i in range(1, 5)
@@ -107,8 +109,8 @@ def _accuracies(study: Any) -> Iterator[Row]:
     from tutelage.papers.tian2020.drawing_images import accuracies
 
     for multiple, printed in PRINTED.items():
-        ours = accuracies(study, multiple)
-        for what, text, one in zip(("mean", "greatest"), printed, ours, strict=True):
+        computed = accuracies(study, multiple)
+        for what, text, one in zip(("mean", "greatest"), printed, computed, strict=True):
             item = f"Figure 8, {what} accuracy of {multiple}x students in percent"
             yield not_comparable(KEY, item, text, 100 * one, UNSAID)
 

@@ -36,7 +36,7 @@ def zero(item: str, computed: float, allowed: float, text: str = "0") -> Row:
 
 
 def recursion() -> list[Row]:
-    """Lemma 1 and Corollary 1."""
+    """Check Lemma 1 and Corollary 1."""
     teacher = deep.teacher("6-5-4", inputs=8, outputs=3, data="gaussian:1")
     student = deep.student(teacher, 2)
     x = np.random.default_rng(0).normal(size=(200, 8))
@@ -80,7 +80,7 @@ def critical() -> list[Row]:
 
 
 def _examples(examples: int = 6, batch: int = 3) -> Iterator[Row]:
-    """Theorem 1 and the bounds of Section 8.2, from the sums over all batches of 3 of 6 examples.
+    """Check Theorem 1 and the bounds of Section 8.2 by sums over all batches of 3 of 6 examples.
 
     Section 8.2 argues |B| ‖U_i‖ <= [2 (|B| - 1) + 1] ε from |Σ_{i in B} U_i| <= ε.  With a bias
     U_i has a column g_l(x_i), which obeys the same bound and no better one.
@@ -96,25 +96,25 @@ def _examples(examples: int = 6, batch: int = 3) -> Iterator[Row]:
         float(np.linalg.matrix_rank(sums)),
     )
     objective = np.eye(examples)[0]
-    found = linprog(
+    solution = linprog(
         -objective, np.vstack([sums, -sums]), np.ones(2 * len(sums)), bounds=(None, None)
     )
     # The simplex method has 1e-7 as its tolerance.
     bound = method("[2 (|B| - 1) + 1]/|B|", (2 * batch - 1) / batch, 1e-7)
     item = "largest {}/ε if no batch of 3 has a gradient above ε"
-    yield compare(KEY, f"Sec. 8.2, {item.format('‖U_i‖')}", bound, -float(found.fun))
+    yield compare(KEY, f"Sec. 8.2, {item.format('‖U_i‖')}", bound, -float(solution.fun))
     yield correct(
         KEY,
         f"Sec. 8.2, with the bias term: {item.format('‖g_l‖')}",
         method("1", 1.0, 1e-7),
         bound,
-        -float(found.fun),
+        -float(solution.fun),
         BIAS_NOTE,
     )
 
 
 def image() -> Row:
-    """Section 3: whether the image of a polytope under a layer is a polytope."""
+    """Decide Section 3: whether the image of a polytope under a layer is a polytope."""
     # R_0: around the straight line from (-1, 1) to (1, -1), with the corners (-1, 1 ± h), ....
     corners = np.array([[-1.0, 0.9], [-1.0, 1.1], [1.0, -1.1], [1.0, -0.9]])
     shares = np.random.default_rng(3).dirichlet(np.ones(4), 20_000)
@@ -128,7 +128,7 @@ def image() -> Row:
 
 @cache
 def _students() -> tuple[list, np.ndarray]:
-    """Trained two-layer students with their teachers, and examples to test them."""
+    """Return trained two-layer students with their teachers, and examples to test them."""
     runs = deep.train(
         4,
         3,
@@ -148,8 +148,10 @@ def _students() -> tuple[list, np.ndarray]:
 def trained() -> list[Row]:
     """Check Theorems 2 and 3 on trained students."""
     pairs, x = _students()
-    found = [theorems.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs]
-    aligned = [np.mean(one.aligned[:, one.observed].any(axis=0)) for one in found]
+    alignments = [
+        theorems.alignment(student, teacher, x, tolerance=0.05) for student, teacher in pairs
+    ]
+    aligned = [np.mean(one.aligned[:, one.observed].any(axis=0)) for one in alignments]
     changes = [deep.prune(student, teacher, x).change for student, teacher in pairs]
     return [
         compare(
@@ -168,7 +170,7 @@ def trained() -> list[Row]:
 
 
 def noisy() -> Row:
-    """Filters of an exact critical point turned by smaller and smaller amounts."""
+    """Rotate the filters of an exact critical point by smaller and smaller angles."""
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
     exact = theorems.disguise(teacher, 2)
     x = np.random.default_rng(0).normal(size=(500, 5))
@@ -178,18 +180,18 @@ def noisy() -> Row:
     turned = deep.Network(
         (exact.weights[0] + amounts[:, None, None] * noise, *same.weights[1:]), same.biases
     )
-    found = theorems.noisy_recovery(turned, teacher, x)
+    law = theorems.noisy_recovery(turned, teacher, x)
     return compare(
         KEY,
         "Theorem 5, exponent of sin θ against the gradient, at least 1 - δ",
         # For rotations by 1e-3 the next order in the angle changes a slope by about as much.
         method("1", 1.0, 0.01),
-        *found.exponent,
+        *law.exponent,
     )
 
 
 def independence() -> list[Row]:
-    """Lemma 3 where w_2 = -w_1, and Lemma 4."""
+    """Check Lemma 3 where w_2 = -w_1, and Lemma 4."""
     random = np.random.default_rng(5)
     h = random.normal(size=1000)
     # c = (1, -1) for the two nodes, and c• w• = -w_1 for the linear part.

@@ -16,7 +16,8 @@ STARTS = 12  # of the first stage; the paper does not state the number of starts
 def plane(
     first: int = 0, starts: int = STARTS
 ) -> tuple[list[deep.Network], list[deep.Network], int]:
-    """Figure 2: teachers with two nodes, paths of students with six, and steps between records.
+    """Return for Figure 2 teachers with two nodes, paths of students with six, and steps between
+    records.
 
     Fan-outs start small, as in the legends of the paper.  Filters do not: ‖w_k‖² + b_k² - ‖v_k‖²
     does not change in gradient descent with small steps, so that ‖v_k‖ could not vanish.
@@ -37,6 +38,6 @@ def _in_the_plane(seed: int) -> deep.Network:
 
 
 def _apart(seed: int) -> bool:
-    """Whether the two filters of a teacher are at least 26 degrees from parallel."""
+    """Return whether the two filters of a teacher are at least 26 degrees from parallel."""
     W = np.asarray(_in_the_plane(seed).weights[0])
     return abs(W[:, 0] @ W[:, 1]) < 0.9 * np.prod(np.linalg.norm(W, axis=0))

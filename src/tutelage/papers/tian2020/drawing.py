@@ -1,4 +1,4 @@
-"""Pictures of tian2020 alone: all layers, followers, losses, and students in the plane."""
+"""Pictures of tian2020 only: all layers, followers, losses, and students in the plane."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,18 +29,18 @@ def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None =
 
     L = sum(str(name).startswith("strength_") for name in dataset)
     check_training(dataset, "strength_1", {"run", "epoch", "student_1"})
-    shown = list(dataset["epoch"].values[[0, -1]] if epochs is None else epochs)
-    size = (2.6 * len(shown) + 1, 2.2 * L + 0.6)
+    chosen = list(dataset["epoch"].values[[0, -1]] if epochs is None else epochs)
+    size = (2.6 * len(chosen) + 1, 2.2 * L + 0.6)
     _, grid = plt.subplots(
-        L, len(shown), figsize=size, layout="constrained", squeeze=False, sharex=True, sharey="row"
+        L, len(chosen), figsize=size, layout="constrained", squeeze=False, sharex=True, sharey="row"
     )
     for row, layer in zip(grid, range(L, 0, -1), strict=True):
-        for ax, epoch in zip(row, shown, strict=True):
+        for ax, epoch in zip(row, chosen, strict=True):
             specialization(dataset, ax, layer=layer, epoch=epoch).set_title("")
             ax.label_outer()
         row[0].set_ylim(bottom=0.0)  # after all panels: this turns autoscaling off
         row[0].set_ylabel(f"layer {layer}\n{row[0].get_ylabel()}")
-    for top, bottom, epoch in zip(grid[0], grid[-1], shown, strict=True):
+    for top, bottom, epoch in zip(grid[0], grid[-1], chosen, strict=True):
         top.set_title(f"epoch {epoch}")
         bottom.set_xlabel(r"$1-\rho$")
     return grid
@@ -109,7 +109,8 @@ def log_loss(curves: xr.DataArray, axes: "Axes | None" = None) -> Any:
 def boundaries(
     student: "Network", teacher: "Network", width: float = 0.6, axes: "Axes | None" = None
 ) -> Any:
-    """Draw where the nodes of two-dimensional networks begin to fire (tian2020, Fig. 2).
+    """Draw the boundaries at which nodes of two-dimensional networks become active (tian2020, Fig.
+    2).
 
     Args:
         student, teacher: networks with two inputs; the lowest layer is drawn.
@@ -139,7 +140,7 @@ def boundaries(
 def boundary_animation(
     path: "Network", teacher: "Network", every: int = 1, width: float = 0.6
 ) -> Any:
-    """Film where the nodes of a student in the plane begin to fire, while it learns.
+    """Animate the boundaries of the nodes of a student in the plane while it learns.
 
     Args:
         path: a batch of students with two inputs, such as `theorems.descent` records.

@@ -1,4 +1,4 @@
-"""Students of a ConvNet: how far each layer follows the teacher (tian2020, Figure 8)."""
+"""Students of a ConvNet: correlations of each layer with the teacher (tian2020, Figure 8)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +30,8 @@ def layer_correlations(
     L = _layers(dataset)
     multiple = int(dataset["multiple"].values[0]) if multiple is None else multiple
     if multiple not in dataset["multiple"].values:
-        known = ", ".join(map(str, dataset["multiple"].values))
-        raise InputError("multiple", repr(multiple), f"there are {known}")
+        available = ", ".join(map(str, dataset["multiple"].values))
+        raise InputError("multiple", repr(multiple), f"there are {available}")
     axes = new_axes(axes)
     one = dataset.sel(multiple=multiple)
     for layer in range(1, L + 1):
@@ -51,7 +51,7 @@ def layer_correlations(
 
 
 def accuracies(dataset: xr.Dataset, multiple: int) -> tuple[float, float]:
-    """Mean and greatest accuracy at the last epoch, over the runs that reached it."""
+    """Return mean and largest accuracy at the last epoch, over the runs that reached it."""
     last = dataset["accuracy"].sel(multiple=multiple).isel(epoch=-1).values
     last = last[np.isfinite(last)]
     return (float(last.mean()), float(last.max())) if len(last) else (np.nan, np.nan)

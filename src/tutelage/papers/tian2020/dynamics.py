@@ -32,7 +32,7 @@ ANGLES = {"π/6": math.pi / 6, "π/2": math.pi / 2, "5π/6": 5 * math.pi / 6}
 
 
 def push() -> list[Row]:
-    """Theorem 6, by exact averages and by sampling."""
+    """Check Theorem 6 by exact averages and by sampling."""
     ratios = (
         compare(
             KEY,
@@ -55,7 +55,9 @@ def push() -> list[Row]:
 
 
 def _twice_as_long(angle: float = math.pi / 2) -> Row:
-    """Theorem 6 is printed with a factor ‖w_k‖; the gate of a node does not know its length."""
+    """Check the printed factor ‖w_k‖ of Theorem 6: the gate of a node does not depend on its
+    length.
+    """
     once, twice = (_component(angle, length) for length in (1.0, 2.0))
     return correct(
         KEY,
@@ -68,7 +70,9 @@ def _twice_as_long(angle: float = math.pi / 2) -> Row:
 
 
 def _component(angle: float, length: float) -> float:
-    """E[x z_k f*_j]·w*_j as an average over three fields, for a filter w_k of this length."""
+    """Compute E[x z_k f*_j]·w*_j as an average over three fields, for a filter w_k of
+    this length.
+    """
     cross = length * math.cos(angle)
     C = np.array([[length**2, cross, cross], [cross, 1.0, 1.0], [cross, 1.0, 1.0]])
     return float(averages.i3(ReLU(), C))
@@ -83,7 +87,7 @@ def _ratio(angle: float) -> float:
 
 
 def _sampled(name: str, angle: float) -> Row:
-    """The component along w*_j by sampling; the factor is that of N(0, 1)."""
+    """Sample the component along w*_j; the factor is that of N(0, 1)."""
     x = np.random.default_rng(6).normal(size=(400_000, 2))
     w, t = np.array([math.cos(angle), math.sin(angle)]), np.array([1.0, 0.0])
     samples = (x @ t) * (x @ w > 0) * np.maximum(x @ t, 0.0)
@@ -100,14 +104,14 @@ def _sampled(name: str, angle: float) -> Row:
 
 
 def growth() -> list[Row]:
-    """Theorem 7 along a descent, and the slow escape."""
+    """Check Theorem 7 along a descent, and the slow escape."""
     η, ε, angle = 1e-3, 1e-3, math.pi / 2
     teacher = deep.teacher(3, inputs=5, outputs=4, data="gaussian:1")
     x = np.random.default_rng(0).normal(size=(300, 5))
     path = theorems.descent(deep.student(teacher, 2, seed=1), teacher, x, η, steps=10)
-    found = theorems.growth(path, teacher, x)
+    rates = theorems.growth(path, teacher, x)
     gaps = [
-        np.diff(found.logarithmic_ratio(k, 0)) / η - found.predicted(k, 0)[:-1] for k in range(1, 6)
+        np.diff(rates.logarithmic_ratio(k, 0)) / η - rates.predicted(k, 0)[:-1] for k in range(1, 6)
     ]
     time = float(theorems.escape_time(ε, angle)) / (1 / ε - 1 / (math.pi - angle))
     return [
@@ -128,7 +132,7 @@ STARTS = (0.005, 0.3)
 
 
 def symmetric() -> list[Row]:
-    """The symmetric case after Theorem 7, from starts on the side of w*."""
+    """Check the symmetric case after Theorem 7, from starts on the side of w*."""
     times = np.linspace(0.0, 20.0, 4001)
     gaps = []
     for seed in range(8):
@@ -166,17 +170,19 @@ def _start(seed: int, scale: float) -> np.ndarray:
 
 
 def _cosines(scale: float, first: int, count: int) -> np.ndarray:
-    """The least cosine with w* at rest, from the starts with these numbers."""
-    found = []
+    """Return the smallest final cosine with w*, from the starts with these numbers."""
+    cosines = []
     for seed in range(first, first + count):
         w, _ = theorems.symmetric_flow(_start(seed, scale), TARGET, COEFFICIENTS, [0.0, 20.0])
         end = w[-1] / np.linalg.norm(w[-1], axis=1, keepdims=True)
-        found.append(float((end @ TARGET).min() / np.linalg.norm(TARGET)))
-    return np.array(found)
+        cosines.append(float((end @ TARGET).min() / np.linalg.norm(TARGET)))
+    return np.array(cosines)
 
 
 def half() -> Row:
-    """Biases are medians of 1000 examples; activity is measured with 4000 others."""
+    """Check half activity: biases are medians of 1000 examples, activity is measured with 4000
+    others.
+    """
     teacher = deep.teacher("10-10", inputs=20, outputs=4)
     x = 10 * np.random.default_rng(4).normal(size=(4000, 20))
     active = [np.asarray(h) > 0 for h in teacher.fields(x)[:-1]]

@@ -34,7 +34,7 @@ LOG_LOSSES = {0.5: "-6.45", 1.0: "-6.50", 1.5: "-6.50", 2.0: "-5.09", 2.5: "-5.3
 
 
 def nodes(data: Data) -> Parts:
-    """Figure 3: strength against correlation of all student nodes, for each multiple."""
+    """Draw Figure 3: strength against correlation of all student nodes, for each multiple."""
     multiples = next(iter(data.values()))["multiple"].values
     picture, grid = panels(len(data), len(multiples), (3.4, 3.2), sharex=True, sharey="row")
     for axes, (setting, one) in zip(grid, data.items(), strict=True):
@@ -78,8 +78,8 @@ def _in_stages(item: str, one: xr.Dataset) -> Row:
 
 def _ratio(item: str, one: xr.Dataset, level: float) -> Row:
     """Test the ratio of strengths over runs that have a node below 0.8; two are needed."""
-    found = one["weak_over_strong"].dropna("run").values.astype(float)
-    samples = found if len(found) > 1 else np.full(2, np.nan)
+    ratios = one["weak_over_strong"].dropna("run").values.astype(float)
+    samples = ratios if len(ratios) > 1 else np.full(2, np.nan)
     return claim(KEY, item, samples, "<", 0.5, level=level)
 
 
@@ -89,7 +89,7 @@ def standard_error(samples: np.ndarray) -> float:
 
 
 def recovered(data: Data) -> Parts:
-    """Figure 5: rate of recovery of each teacher node, for each polarity."""
+    """Draw Figure 5: rate of recovery of each teacher node, for each polarity."""
     polarities = [p for p in next(iter(data.values()))["polarity"].values if p > 0]
     picture, grid = panels(len(data), len(polarities), (2.9, 2.9), sharex=True, sharey=True)
     for axes, (setting, one) in zip(grid, data.items(), strict=True):
@@ -109,10 +109,10 @@ def recovered(data: Data) -> Parts:
 
 
 def _of_strong_nodes(one: xr.Dataset, level: float) -> list[Row]:
-    found = one["recovered_1"].isel(shown=-1).sel(multiple=10)
-    half = found.sizes["teacher_1"] // 2
-    strong = found.isel(teacher_1=slice(half)).mean("teacher_1")
-    weak = found.isel(teacher_1=slice(half, None)).mean("teacher_1")
+    rates = one["recovered_1"].isel(shown=-1).sel(multiple=10)
+    half = rates.sizes["teacher_1"] // 2
+    strong = rates.isel(teacher_1=slice(half)).mean("teacher_1")
+    weak = rates.isel(teacher_1=slice(half, None)).mean("teacher_1")
     first = "Fig. 5, recovered fraction of strong nodes less that of weak ones, p = 2.5, 10x"
     second = "Fig. 5, recovered fraction of weak nodes, p = 0.5 less p = 2.5, 10x"
     return [
@@ -126,8 +126,8 @@ def _wider(data: Data, p: float) -> Row:
     item = f"Fig. 5, recovered fraction of teacher nodes, 10x less 1x, p = {p:g}"
 
     def more(one: xr.Dataset, level: float) -> list[Row]:
-        found = one["recovered_1"].isel(shown=-1).sel(polarity=p).mean("teacher_1")
-        return [_difference(item, found, level)]
+        rates = one["recovered_1"].isel(shown=-1).sel(polarity=p).mean("teacher_1")
+        return [_difference(item, rates, level)]
 
     readings = {name: row for name, (row,) in each(data, more).items()}
     starts = load_recorded("starts")["text"]["recovered"]
@@ -144,12 +144,12 @@ def _difference(item: str, found: xr.DataArray, level: float) -> Row:
 
 def _stuck(one: xr.Dataset, level: float) -> list[Row]:
     item = "Fig. 5, recovered fraction of teacher nodes with 1x, mean over p: it gets stuck"
-    found = one["recovered_1"].isel(shown=-1).sel(multiple=1, polarity=list(LOG_LOSSES))
-    return [claim(KEY, item, found.mean(("teacher_1", "polarity")).values, "<", 1.0, level=level)]
+    rates = one["recovered_1"].isel(shown=-1).sel(multiple=1, polarity=list(LOG_LOSSES))
+    return [claim(KEY, item, rates.mean(("teacher_1", "polarity")).values, "<", 1.0, level=level)]
 
 
 def _dotted(one: xr.Dataset, level: float) -> list[Row]:
-    """The dotted lines: what has been recovered after 5 epochs."""
+    """Return the dotted lines: rates of recovery after 5 epochs."""
     item = "Fig. 5, recovered fraction of teacher nodes, epoch 100 less epoch 5, mean over p, {}x"
     mean = one["recovered_1"].sel(polarity=list(LOG_LOSSES)).mean(("teacher_1", "polarity"))
     gained = mean.isel(shown=-1) - mean.isel(shown=0)
@@ -157,7 +157,7 @@ def _dotted(one: xr.Dataset, level: float) -> list[Row]:
 
 
 def followed(data: Data) -> Parts:
-    """Figure 6: which student nodes follow the five teacher nodes, three runs."""
+    """Draw Figure 6: student nodes that follow the five teacher nodes, three runs."""
     for setting, one in data.items():
         picture, grid = panels(3, 5, (2.6, 2.1), sharex=True, sharey=True)
         runs = one[["correlation_1"]].rename(row="run")
@@ -186,7 +186,7 @@ def _following(one: xr.Dataset, level: float) -> list[Row]:
 
 
 def best(data: Data) -> Parts:
-    """Figure 7: best correlation of each teacher node over epochs, 5x."""
+    """Draw Figure 7: best correlation of each teacher node over epochs, 5x."""
     polarities = list(LOG_LOSSES)
     picture, grid = panels(len(data), len(polarities), (2.9, 2.7), sharex=True, sharey=True)
     for axes, (setting, one) in zip(grid, data.items(), strict=True):
@@ -211,7 +211,7 @@ def _log_losses(one: xr.Dataset, p: float) -> np.ndarray:
 
 
 def _one_run(item: str, printed: str, logarithms: np.ndarray) -> Row:
-    """Whether the printed number lies among the recorded runs.
+    """Decide whether the printed number lies within the recorded runs.
 
     It "agrees" inside their range, is "undecided" outside by less than the width of the range, as
     one more run of n is outside with the probability 2/(n + 1), and "differs" farther away.
@@ -235,7 +235,7 @@ def _later(one: xr.Dataset, level: float) -> list[Row]:
 
 
 def losses(data: Data) -> Parts:
-    """Figure 11: evaluation loss over epochs, for each polarity."""
+    """Draw Figure 11: evaluation loss over epochs, for each polarity."""
     polarities = next(iter(data.values()))["polarity"].values
     picture, grid = panels(len(data), len(polarities), (2.5, 2.7), sharex=True, sharey="row")
     for axes, (setting, one) in zip(grid, data.items(), strict=True):

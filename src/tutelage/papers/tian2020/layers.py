@@ -14,7 +14,7 @@ LENGTH = "the setting (inputs, outputs, batches and rates of the text and of the
 
 
 def layers(data: Data) -> Parts:
-    """Figure 4: strength against correlation in every layer, over epochs."""
+    """Draw Figure 4: strength against correlation in every layer, over epochs."""
     yield from _pictures(data)
     yield from decided(data, _lowest_first, on=LENGTH, note=notes.LATER)
     yield from decided(data, _l_shape, on=LENGTH, note=notes.L_SHAPE)
@@ -30,10 +30,10 @@ def _lowest_first(runs: xr.Dataset, level: float) -> list[Row]:
 def _l_shape(runs: xr.Dataset, level: float) -> list[Row]:
     """Decide whether nodes are recovered, and whether unspecialized student nodes are weaker."""
     now = runs.sel(epoch=10)
-    found = "Fig. 4, L in layer 1 at epoch 10: fraction of teacher nodes with correlation > 0.95"
+    item = "Fig. 4, L in layer 1 at epoch 10: fraction of teacher nodes with correlation > 0.95"
     weaker = "Fig. 4, L in layer 1 at epoch 10: strength of the least specialized quarter over most"
     return [
-        claim(KEY, found, now["found_1"].values, level=level),
+        claim(KEY, item, now["found_1"].values, level=level),
         claim(KEY, weaker, now["quarters_1"].values, "<", 1.0, level=level),
     ]
 
@@ -49,7 +49,7 @@ def _at_the_end(runs: xr.Dataset, level: float) -> list[Row]:
 
 
 def uniform(data: Data) -> Parts:
-    """Figure 12: strength against correlation with inputs uniform on [-15, 15]."""
+    """Draw Figure 12: strength against correlation with inputs uniform on [-15, 15]."""
     yield from _pictures(data)
     yield from decided(data, _close_to_one, on=LENGTH)
 
@@ -61,7 +61,7 @@ def _close_to_one(runs: xr.Dataset, level: float) -> list[Row]:
 
 
 def _pictures(data: Data) -> Parts:
-    """Draw the first run of each setting; the others look the same and would cover it."""
+    """Draw the first run of each setting; further runs look the same and would cover it."""
     for setting, runs in data.items():
         shown = [name for name in runs if "student_" in str(runs[name].dims)]
         grid = specialization_of_layers(

@@ -1,4 +1,4 @@
-"""Notes of tian2020: measurements where a statement depends on the setting, or is not decided.
+"""Notes of tian2020: measurements where a statement depends on the setting or stays undecided.
 
 Numbers are those of the recorded runs, which docs/deep.md describes.
 """

@@ -1,4 +1,4 @@
-"""Figure 2 of tian2020: how students in the plane converge, as a picture and as a film."""
+"""Figure 2 of tian2020: convergence of students in the plane, as a picture and as an animation."""
 
 import math
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ LEGENDS = {  # by iteration
 
 
 def plane() -> Iterator[Row | Figure]:
-    """Figure 2: boundaries of two teacher and six student nodes in two dimensions."""
+    """Draw Figure 2: boundaries of two teacher and six student nodes in two dimensions."""
     teachers, paths, every = descents.plane()
     picture, axes = plt.subplots(1, 4, figsize=(14, 3.8), layout="constrained")
     for ax, record in zip(axes, LEGENDS, strict=True):
@@ -52,7 +52,7 @@ def _shrunk(first: int, starts: int) -> np.ndarray:
 
 
 def _path(path: deep.Network, teacher: deep.Network, every: int) -> xr.Dataset:
-    """Filters, biases and norms of fan-outs along a path."""
+    """Return filters, biases and norms of fan-outs along a path."""
     W, b = np.asarray(path.weights[0]), np.asarray(path.biases[0])
     return xr.Dataset(
         {
@@ -67,7 +67,9 @@ def _path(path: deep.Network, teacher: deep.Network, every: int) -> xr.Dataset:
 
 
 def _unaligned(teachers: list[deep.Network], paths: list[deep.Network]) -> tuple[list, float]:
-    """Norms of fan-outs of nodes 0.2 or more from all teacher filters: end over start, and end."""
+    """Return norms of fan-outs of nodes 0.2 or more from all teacher filters: end over start, and
+    end.
+    """
     ratios, ends = [], []
     for teacher, path in zip(teachers, paths, strict=True):
         W, T = np.asarray(path.weights[0][-1]), np.asarray(teacher.weights[0])

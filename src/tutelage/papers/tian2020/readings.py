@@ -35,7 +35,7 @@ Parts = Iterator[Row | Figure]
 
 @cache
 def load_recorded(name: str) -> Data:
-    """The recorded data of a training in every setting, the authors' first."""
+    """Load the recorded data of a training in every setting, the authors' first."""
     return {
         setting: recorded.load_recorded(KEY, f"{name}_{setting}")
         for setting in trainings.SETTINGS[name]
@@ -55,7 +55,7 @@ def again(name: str, setting: str, before: xr.Dataset) -> xr.Dataset:
 
 
 def joined(name: str, stages: list[xr.Dataset]) -> xr.Dataset:
-    """Join the stages of a training and reduce them to what is recorded."""
+    """Join the stages of a training and reduce them to the recorded variables."""
     runs = xr.concat(stages, "run", data_vars="minimal", combine_attrs="drop_conflicts")
     runs = runs.assign_coords(run=np.arange(runs.sizes["run"]))
     attributes = {name: value for name, value in runs.attrs.items() if name != "computed_by"}
@@ -77,14 +77,14 @@ def figure(name: str, shown: Callable[[Data], Parts]) -> Callable[[bool], Parts]
 
 def decided(data: Data, claims: Claims, *, on: str = SETTING, note: str = "") -> Iterator[Row]:
     """Decide each claim in all settings, stage by stage."""
-    found = each(data, claims)
-    for rows in zip(*found.values(), strict=True):
-        readings = dict(zip(found, rows, strict=True))
+    decisions = each(data, claims)
+    for rows in zip(*decisions.values(), strict=True):
+        readings = dict(zip(decisions, rows, strict=True))
         yield in_each_reading(rows[0].item, on, readings, note)
 
 
 def each(data: Data, claims: Claims) -> dict[str, list[Row]]:
-    """The rows of every setting, by the printed name of the setting."""
+    """Return the rows of every setting, by the printed name of the setting."""
     return {NAMES[setting]: in_stages(one, claims) for setting, one in data.items()}
 
 

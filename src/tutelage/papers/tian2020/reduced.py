@@ -13,7 +13,9 @@ EARLY = 5  # the epoch of the dotted lines of Figure 5, and of ours in Figure 6
 
 
 def nodes(study: xr.Dataset) -> xr.Dataset:
-    """Figure 3: the student nodes of 32 runs with p = 1; of all, losses and ratios of strengths."""
+    """Reduce Figure 3: the student nodes of 32 runs with p = 1; losses and ratios of strengths of
+    all runs.
+    """
     last = study.isel(epoch=-1, drop=True)
     shown = last[["student_correlation_1", "strength_1"]].sel(polarity=1.0, drop=True)
     shown = shown.isel(run=slice(32)).rename(run="shown").drop_vars("shown")
@@ -22,19 +24,21 @@ def nodes(study: xr.Dataset) -> xr.Dataset:
 
 
 def weak_over_strong(ρ: xr.DataArray, strength: xr.DataArray) -> xr.DataArray:
-    """Mean ‖v_k‖ of nodes below 0.8 over that of nodes above 0.95; missing without either."""
+    """Mean ‖v_k‖ of nodes below 0.8 over that of nodes above 0.95; missing if either group is
+    empty.
+    """
     return strength.where(ρ < 0.8).mean("student_1") / strength.where(ρ > 0.95).mean("student_1")
 
 
 def recovery(study: xr.Dataset) -> xr.Dataset:
-    """Figures 5, 7 and 11."""
+    """Reduce Figures 5, 7 and 11."""
     best = study["teacher_correlation_1"]
     losses = study["evaluation_loss"].astype(float)
-    found = (best.sel(epoch=[EARLY, int(best["epoch"][-1])]) > 0.95).astype(np.int8)
+    recovered = (best.sel(epoch=[EARLY, int(best["epoch"][-1])]) > 0.95).astype(np.int8)
     five = best.sel(multiple=5)
     return xr.Dataset(
         {
-            "recovered_1": found.rename(epoch="shown"),
+            "recovered_1": recovered.rename(epoch="shown"),
             "evaluation_loss": losses.isel(epoch=-1, drop=True),
             "log10_loss": xr.apply_ufunc(np.log10, losses).mean("run").astype(np.float32),
             "best_correlation_1": five.mean("run").drop_vars("multiple"),
@@ -57,7 +61,9 @@ def first_record(reached: xr.DataArray) -> xr.DataArray:
 
 
 def followed(runs: xr.Dataset) -> xr.Dataset:
-    """Figure 6: three runs, and what the caption says of each of them, in numbers."""
+    """Reduce Figure 6: three runs, and the statements of the caption about each of them, in
+    numbers.
+    """
     ρ = runs["correlation_1"]
     follows = ρ.argmax("teacher_1")
     early, last = follows.sel(epoch=EARLY, drop=True), follows.isel(epoch=-1, drop=True)
@@ -79,18 +85,19 @@ def followed(runs: xr.Dataset) -> xr.Dataset:
 
 
 def layers(runs: xr.Dataset) -> xr.Dataset:
-    """Figures 4 and 12: the nodes of one run, and means of all."""
+    """Reduce Figures 4 and 12: the nodes of one run, and means of all."""
     names = [f"{name}_{i}" for i in LAYERS for name in ("student_correlation", "strength")]
-    kept: dict[str, Any] = {name: runs[name].isel(run=0, drop=True) for name in names}
+    variables: dict[str, Any] = {name: runs[name].isel(run=0, drop=True) for name in names}
     for i in LAYERS:
-        kept[f"mean_correlation_{i}"] = deep.mean_correlation(runs, layer=i)
-    kept["found_1"] = (runs["teacher_correlation_1"] > 0.95).mean("teacher_1")
-    kept["quarters_1"] = quarters(runs["student_correlation_1"], runs["strength_1"])
-    return xr.Dataset(kept)
+        variables[f"mean_correlation_{i}"] = deep.mean_correlation(runs, layer=i)
+    variables["found_1"] = (runs["teacher_correlation_1"] > 0.95).mean("teacher_1")
+    variables["quarters_1"] = quarters(runs["student_correlation_1"], runs["strength_1"])
+    return xr.Dataset(variables)
 
 
 def quarters(ρ: xr.DataArray, strength: xr.DataArray) -> xr.DataArray:
-    """Ratio of mean strengths: least over most specialized quarter of the nodes of layer 1.
+    """Return the ratio of mean strengths: least over most specialized quarter of the nodes of layer
+    1.
 
     It is small in an L-shaped plot.  A fixed threshold would not work: with 20 inputs a random
     node has a correlation of 0.5 with some teacher node.
@@ -103,9 +110,9 @@ def quarters(ρ: xr.DataArray, strength: xr.DataArray) -> xr.DataArray:
 
 
 def starts(study: xr.Dataset) -> xr.Dataset:
-    """The number of recovered teacher nodes, and losses."""
-    found = (study["teacher_correlation_1"] > 0.95).sum("teacher_1").astype(np.int8)
-    return xr.Dataset({"recovered": found, "evaluation_loss": study["evaluation_loss"]})
+    """Return the number of recovered teacher nodes, and losses."""
+    recovered = (study["teacher_correlation_1"] > 0.95).sum("teacher_1").astype(np.int8)
+    return xr.Dataset({"recovered": recovered, "evaluation_loss": study["evaluation_loss"]})
 
 
 REDUCED: dict[str, Callable[[xr.Dataset], xr.Dataset]] = {

@@ -33,7 +33,7 @@ def _on_records() -> str:
 
 
 def _always(*lists: Callable[[], list[Row]]) -> Callable[[bool], Iterator[Row]]:
-    """A section that is the same in quick and in full runs."""
+    """Make a section that is the same in quick and in full runs."""
     return lambda full: (row for one in lists for row in one())
 
 

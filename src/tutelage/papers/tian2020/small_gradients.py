@@ -28,7 +28,7 @@ POINTS = 200  # examples of a region
 
 
 def lemmas() -> list[Row]:
-    """Lemmas 2, 5 and 6."""
+    """Check Lemmas 2, 5 and 6."""
     random = np.random.default_rng(SEED)
     x, w = 3 * random.normal(size=(4000, 5)), random.normal(size=(12, 5))
     b = random.normal(size=12)
@@ -65,7 +65,7 @@ def _lemma_5(ε: float = 1e-3) -> Row:
 
 
 def _lemma_6(q: float = 0.05) -> Row:
-    """Eq. (43): the second difference across ∂E_j sees node j alone."""
+    """Check eq. (43): the second difference across ∂E_j depends on node j alone."""
     random = np.random.default_rng(SEED)
     w, b, c = random.normal(size=(8, 2)), random.normal(size=8), random.normal(size=8)
     b, w = b / np.linalg.norm(w, axis=1), w / np.linalg.norm(w, axis=1)[:, None]
@@ -86,9 +86,9 @@ def _lemma_6(q: float = 0.05) -> Row:
 
 
 def recovery() -> list[Row]:
-    """Theorem 5, angles and biases: the least gradient if no student node is nearer."""
+    """Check Theorem 5, angles and biases: the least gradient if no student node is nearer."""
     δ = "1 - δ", "1 - 2δ"
-    found = []
+    rows = []
     for power, what in zip(δ, ("sin θ", "|b* - b|"), strict=True):
         smallest = np.array([_least_gradient(d, biases=what != "sin θ") for d in APART])
         distance = np.sin(APART) if what == "sin θ" else np.array(APART)
@@ -98,8 +98,8 @@ def recovery() -> list[Row]:
         error = 2 * abs(float(slopes[-1] - slopes[-2]))
         # The simplex method has 1e-7 as its tolerance, and ε is 0.006 or more.
         limit = method(f"{power}, δ → 0", 1.0, 1e-3)
-        found.append(compare(KEY, item, limit, slopes[-1], error))
-    return found
+        rows.append(compare(KEY, item, limit, slopes[-1], error))
+    return rows
 
 
 def _least_gradient(apart: float, *, biases: bool) -> float:
@@ -117,7 +117,9 @@ def _least_gradient(apart: float, *, biases: bool) -> float:
 
 
 def alignment() -> list[Row]:
-    """Theorems 2 and 3 and Corollary 2: coefficients of co-linear nodes where the sum vanishes."""
+    """Check Theorems 2 and 3 and Corollary 2: coefficients of co-linear nodes where the sum
+    vanishes.
+    """
     random = np.random.default_rng(SEED)
     w, b = random.normal(size=(7, 2)), random.normal(size=7)
     # Three teacher nodes, of which two have student nodes; two student nodes co-linear, two alone.
@@ -131,7 +133,9 @@ def alignment() -> list[Row]:
 
 
 def regions(cases: int = 12) -> Row:
-    """Theorem 4: no gradient vanishes in a region that shows the boundary of an unaligned node."""
+    """Check Theorem 4: gradients do not vanish in a region that contains the boundary of an
+    unaligned node.
+    """
     teacher = deep.teacher("4-3", inputs=2, outputs=3, data="gaussian:1")
     student = deep.student(teacher, 2, seed=1)
     x = 2 * np.random.default_rng(SEED).normal(size=(10_000, 2))

@@ -63,49 +63,49 @@ START_SCALES: dict[str, tuple[float, ...]] = {
 
 
 def nodes(setting: str, stage: int = 0) -> xr.Dataset:
-    """Figure 3: ten teacher nodes; its polarity is not printed."""
+    """Train for Figure 3: ten teacher nodes; the paper does not print its polarity."""
     sizes = {"hidden": 10, "epochs": 100, "recorded": [0, 100], "runs": 32}
     over = {"seed": [SEED + stage]}
-    found = _widths(over, **sizes, polarity=(0.0, 1.0, 2.0), **TWO_LAYERS[setting])
-    return _kept(found, "student_correlation_1", "strength_1")
+    study = _widths(over, **sizes, polarity=(0.0, 1.0, 2.0), **TWO_LAYERS[setting])
+    return _kept(study, "student_correlation_1", "strength_1")
 
 
 def recovery(setting: str, stage: int = 0) -> xr.Dataset:
-    """Figures 5, 7 and 11: twenty teacher nodes."""
+    """Train for Figures 5, 7 and 11: twenty teacher nodes."""
     sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "runs": 32, "polarity": POLARITIES}
-    found = _widths({"seed": [SEED + stage]}, **sizes, **TWO_LAYERS[setting])
-    return _kept(found, "teacher_correlation_1")
+    study = _widths({"seed": [SEED + stage]}, **sizes, **TWO_LAYERS[setting])
+    return _kept(study, "teacher_correlation_1")
 
 
 def followed(setting: str, stage: int = 0) -> xr.Dataset:
-    """Figure 6: five teacher nodes with p = 1; the multiple is not printed."""
+    """Train for Figure 6: five teacher nodes with p = 1; the paper does not print the multiple."""
     sizes: dict[str, Any] = {"epochs": 50, "runs": 32, "seed": SEED + stage, "correlations": True}
-    found = deep.train(5, 5, 1.0, **sizes, **TWO_LAYERS[setting])
-    return _kept(found, "correlation_1")
+    training = deep.train(5, 5, 1.0, **sizes, **TWO_LAYERS[setting])
+    return _kept(training, "correlation_1")
 
 
 def layers(setting: str, stage: int = 0) -> xr.Dataset:
-    """Figure 4: four hidden layers, 10x; the number of runs is ours."""
+    """Train for Figure 4: four hidden layers, 10x; the paper does not print the number of runs."""
     sizes: dict[str, Any] = {"recorded": [0, 10, 20, 50, 100], "runs": 4, "seed": SEED + stage}
-    found = deep.train("50-75-100-125", 10, **sizes, **DEEPER[setting])
-    return _kept(found, *_of_layers("student_correlation", "strength", "teacher_correlation"))
+    training = deep.train("50-75-100-125", 10, **sizes, **DEEPER[setting])
+    return _kept(training, *_of_layers("student_correlation", "strength", "teacher_correlation"))
 
 
 def uniform(setting: str, stage: int = 0) -> xr.Dataset:
-    """Figure 12: as Figure 4 with uniform inputs and 100,000 examples in an epoch."""
+    """Train for Figure 12: as Figure 4 with uniform inputs and 100,000 examples in an epoch."""
     sizes: dict[str, Any] = {"recorded": range(0, 101, 25), "runs": 4, "seed": SEED + stage}
     more = DEEPER[setting] | {"data": "uniform", "examples": 100_000}
-    found = deep.train("50-75-100-125", 10, **sizes, **more)
-    return _kept(found, *_of_layers("student_correlation", "strength", "teacher_correlation"))
+    training = deep.train("50-75-100-125", 10, **sizes, **more)
+    return _kept(training, *_of_layers("student_correlation", "strength", "teacher_correlation"))
 
 
 def starts(setting: str, stage: int = 0) -> xr.Dataset:
-    """Beyond the paper: the training of Figure 5 from starts of several scales, in float32."""
+    """Train beyond the paper: as Figure 5 from starts of several scales, in float32."""
     sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "recorded": [0, 100], "runs": 16}
     sizes |= {"precision": "float32", "polarity": (1.0, 1.5, 2.0, 2.5)}
     over = {"start_scale": START_SCALES[setting], "seed": [SEED + stage]}
-    found = _widths(over, **sizes, **TWO_LAYERS[setting])
-    return _kept(found, "teacher_correlation_1").isel(epoch=-1, drop=True)
+    study = _widths(over, **sizes, **TWO_LAYERS[setting])
+    return _kept(study, "teacher_correlation_1").isel(epoch=-1, drop=True)
 
 
 TRAININGS: dict[str, Callable[..., xr.Dataset]] = {
@@ -119,11 +119,13 @@ TRAININGS: dict[str, Callable[..., xr.Dataset]] = {
 
 
 def _widths(over: dict[str, Any], **fixed: Any) -> xr.Dataset:
-    """Students of several widths, with the same seed and so of the same teachers and data."""
+    """Train students of several widths with the same seed, and therefore the same teachers and
+    data.
+    """
     over = {**over, "multiple": MULTIPLES}
     names = ("evaluation_loss", "teacher_correlation_1", "student_correlation_1", "strength_1")
-    found = sweeps.run(deep.train, over, keep=names, workers=1, **fixed)
-    return found.isel(seed=0, drop=True)
+    study = sweeps.run(deep.train, over, keep=names, workers=1, **fixed)
+    return study.isel(seed=0, drop=True)
 
 
 def _of_layers(*names: str) -> list[str]:

@@ -90,12 +90,12 @@ def _numbers(run: "xr.Dataset") -> list[Number]:
     error, noise = float(last["generalization_error"]), float(run.attrs["integration_error"])
     reason = f"less than {noise:g}, the error of the integration"
     small = error <= noise
-    found = [
+    numbers = [
         Number("outcome", "", run.attrs["outcome"]),
         Number("ended at", "α", float(run.attrs["ended_at"])),
         Number("last error", "ε_g", None if small else error, None, reason if small else None),
     ]
-    return found + [
+    return numbers + [
         Number(OVERLAPS[b.name], lowered(b.label(entry, run.sizes)), float(last[b.name][entry]))
         for b in BLOCKS if b.name in OVERLAPS for entry in b.entries(run.sizes)
     ]  # fmt: skip
@@ -110,7 +110,7 @@ OUTCOMES = {
 
 
 def _messages(run: "xr.Dataset", state: State) -> list[str]:
-    found = [OUTCOMES[run.attrs["outcome"]]]
+    messages = [OUTCOMES[run.attrs["outcome"]]]
     if state["learning_rate"] == 0:
-        found.append("In the limit η → 0 time is measured in units of 1/η.")
-    return [message for message in found if message]
+        messages.append("In the limit η → 0 time is measured in units of 1/η.")
+    return [message for message in messages if message]

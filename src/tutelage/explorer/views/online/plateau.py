@@ -86,10 +86,10 @@ def _rate_numbers(rates: Any) -> list[Number]:
 
 
 def _rate_marks(rates: object) -> list[dict[str, Any]]:
-    found = {name: getattr(rates, name) for name in CRITICAL}
+    estimates = {name: getattr(rates, name) for name in CRITICAL}
     return [
         {"at": float(rate.value), "label": f"and above: {CRITICAL[name]}"}
-        for name, rate in found.items()
+        for name, rate in estimates.items()
         if rate is not None
     ]
 

@@ -28,14 +28,14 @@ MAX_DRAWN_RUNS = 10
 def stream(state: State) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield events with the progress and the traces of all runs so far."""
     _check(state)
-    of = state["dimension"] * state["until"]
-    yield "progress", {"done": 0, "of": of, "message": "compiling; only the first time"}
+    total = state["dimension"] * state["until"]
+    yield "progress", {"done": 0, "of": total, "message": "compiling; only the first time"}
     for until in _stages(state):
         runs, theory = simulated(state, until), followed(state, until)
         for panel, traces in _traces(runs, theory).items():
             yield "traces", {"panel": panel, "traces": [trace_of(trace) for trace in traces]}
-        done, words = state["dimension"] * until, f"α = {until:.4g} of {state['until']:g}"
-        yield "progress", {"done": done, "of": of, "message": words}
+        finished, words = state["dimension"] * until, f"α = {until:.4g} of {state['until']:g}"
+        yield "progress", {"done": finished, "of": total, "message": words}
     yield "message", {"message": _told(runs)}
 
 
@@ -51,11 +51,11 @@ def _check(state: State) -> None:
 
 def _stages(state: State) -> list[float]:
     """Return end times that double from one stage to the next."""
-    until, found = state["until"], [state["until"]]
-    while state["dimension"] * found[0] > 2 * FIRST_EXAMPLES:
-        found.insert(0, found[0] / 2)
-    assert found[-1] == until
-    return found
+    until, stages = state["until"], [state["until"]]
+    while state["dimension"] * stages[0] > 2 * FIRST_EXAMPLES:
+        stages.insert(0, stages[0] / 2)
+    assert stages[-1] == until
+    return stages
 
 
 def simulated(state: State, until: float) -> "xr.Dataset":
@@ -98,19 +98,19 @@ def _traces(runs: "xr.Dataset", theory: "xr.Dataset") -> dict[str, list[Trace]]:
 
     runs = tl.simulation.aligned(runs, theory)
     mean = tl.simulation.summary(runs).isel(time=slice(None, None, MEAN_INTERVAL))
-    found: dict[str, list[Trace]] = {"error": [], "overlaps": []}
+    traces: dict[str, list[Trace]] = {"error": [], "overlaps": []}
     time = runs["time"].values
     for number in range(min(runs.sizes["run"], MAX_DRAWN_RUNS)):
         run = runs.isel(run=number)
         name = f"run {number + 1}"
         error = run["generalization_error"].values
-        found["error"].append(Trace(f"ε_g, {name}", "error", time, error, kind="faint"))
-        found["overlaps"] += block_traces(run, OVERLAPS, f", {name}", kind="faint")
-    found["error"].append(_mean(mean))
-    found["overlaps"] += block_traces(mean, OVERLAPS, ", mean", kind="points")
+        traces["error"].append(Trace(f"ε_g, {name}", "error", time, error, kind="faint"))
+        traces["overlaps"] += block_traces(run, OVERLAPS, f", {name}", kind="faint")
+    traces["error"].append(_mean(mean))
+    traces["overlaps"] += block_traces(mean, OVERLAPS, ", mean", kind="points")
     if "readout" in runs:
-        found["readout"] = block_traces(mean, ("readout",), ", mean", kind="points")
-    return found
+        traces["readout"] = block_traces(mean, ("readout",), ", mean", kind="points")
+    return traces
 
 
 def _mean(mean: "xr.Dataset") -> Trace:

@@ -78,23 +78,23 @@ def readout(state: State, units_: str) -> list[float] | None:
     name = "readout" if units_ == "K" else "teacher_readout"
     if not state[name]:
         return None
-    found = _numbers(name, state[name], state[units_], -10.0)
-    if not any(found):
+    weights = _numbers(name, state[name], state[units_], -10.0)
+    if not any(weights):
         raise InputError(name, repr(state[name]), "at least one has to differ from 0", "1")
-    return found
+    return weights
 
 
 def _numbers(name: str, text: str, count: int, lowest: float) -> list[float]:
     """Parse a given count of comma-separated numbers between the lowest allowed one and 10."""
     try:
-        found = [float(part) for part in text.split(",")]
+        values = [float(part) for part in text.split(",")]
     except ValueError:
-        found = []
-    if len(found) != count or not all(lowest <= x <= 10 for x in found):
+        values = []
+    if len(values) != count or not all(lowest <= x <= 10 for x in values):
         allowed = f"it has to be {count} comma-separated numbers from {lowest:g} to 10"
         hint = ", ".join(["1", "0.5", "2", "1", "1"][:count])
         raise InputError(name, repr(text), allowed, hint)
-    return found
+    return values
 
 
 def teacher_overlaps(state: State) -> list[list[float]]:

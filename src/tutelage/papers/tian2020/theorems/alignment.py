@@ -1,4 +1,6 @@
-"""Which student nodes are aligned with teacher nodes, and what the others add (two layers)."""
+"""Alignment of student nodes with teacher nodes, and the contribution of the others
+(two layers).
+"""
 
 from typing import NamedTuple
 
@@ -69,7 +71,7 @@ def _nodes(network: Network) -> _Nodes:
 
 
 def _same(a: _Nodes, b: _Nodes, tolerance: float, r: float) -> tuple[np.ndarray, np.ndarray]:
-    """Whether node k of a is aligned with node j of b, and the least sine for each j."""
+    """Return whether node k of a is aligned with node j of b, and the least sine for each j."""
     cos = a.direction @ b.direction.T
     # ‖w̄_k - (w̄_k·w̄_j) w̄_j‖ is accurate where √(1 - cos²) has lost its digits.
     sin = np.linalg.norm(a.direction[:, None] - cos[..., None] * b.direction[None], axis=2)
@@ -79,7 +81,7 @@ def _same(a: _Nodes, b: _Nodes, tolerance: float, r: float) -> tuple[np.ndarray,
 
 
 def _observes(a: _Nodes, b: _Nodes, r: float) -> np.ndarray:
-    """Whether max of w_k·x + b_k > 0 over the part of the boundary of j with ‖x‖ <= r.
+    """Return whether max of w_k·x + b_k > 0 over the part of the boundary of j with ‖x‖ <= r.
 
     The boundary is x = -b_j w̄_j + y, y ⟂ w̄_j, and the largest field there
     -b_j cos θ + b_k + √(r² - b_j²) sin θ.

@@ -10,7 +10,7 @@ from tutelage.papers.tian2020.theorems.gradients import recursive_gradients
 
 
 def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
-    """An over-realized student that does exactly what the teacher does.
+    """Make an over-realized student that computes the same function as the teacher.
 
     Every teacher node has one or more student nodes w_k = γ w*_j, γ > 0, which share its fan-out.
     The other nodes are unaligned: two co-linear ones in each layer, if there is room, have
@@ -45,24 +45,26 @@ def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
 def _layer(
     random: np.random.Generator, W: np.ndarray, b: np.ndarray, multiple: int
 ) -> tuple[Any, Any, Any, Any]:
-    """Filters, biases, the share of each node in each teacher node, and the cancelling pair."""
+    """Return filters, biases, the share of each node in each teacher node, and the
+    cancelling pair.
+    """
     m = W.shape[1]
     spare = (multiple - 1) * m
-    of = np.concatenate([np.arange(m), random.integers(m, size=spare // 2)])
-    γ = random.uniform(0.5, 2.0, len(of))
-    share = random.uniform(0.5, 1.5, len(of))
-    share /= np.bincount(of, share, m)[of]
+    teacher_of = np.concatenate([np.arange(m), random.integers(m, size=spare // 2)])
+    γ = random.uniform(0.5, 2.0, len(teacher_of))
+    share = random.uniform(0.5, 1.5, len(teacher_of))
+    share /= np.bincount(teacher_of, share, m)[teacher_of]
     free = spare - spare // 2
     extra = random.standard_normal((len(W), free)) * np.linalg.norm(W) / np.sqrt(W.size)
     shifts = random.standard_normal(free) * (np.std(b) + 0.1)
     if free >= 2:
         extra[:, 1], shifts[1] = 0.5 * extra[:, 0], 0.5 * shifts[0]
-    P = np.zeros((len(of) + free, m))
-    P[np.arange(len(of)), of] = share / γ
-    pair = (len(of), len(of) + 1) if free >= 2 else None
+    P = np.zeros((len(teacher_of) + free, m))
+    P[np.arange(len(teacher_of)), teacher_of] = share / γ
+    pair = (len(teacher_of), len(teacher_of) + 1) if free >= 2 else None
     return (
-        np.concatenate([W[:, of] * γ, extra], axis=1),
-        np.concatenate([b[of] * γ, shifts]),
+        np.concatenate([W[:, teacher_of] * γ, extra], axis=1),
+        np.concatenate([b[teacher_of] * γ, shifts]),
         P,
         pair,
     )
@@ -71,7 +73,7 @@ def _layer(
 def _cancelling(
     random: np.random.Generator, W: np.ndarray, pair: tuple[int, int] | None
 ) -> np.ndarray:
-    """Give the two co-linear nodes below, the second half as long, fan-outs that cancel."""
+    """Give the two co-linear nodes, the second half as long, fan-outs that cancel."""
     if pair is not None:
         W = W.copy()
         W[pair[0]] = random.standard_normal(W.shape[1])
@@ -91,7 +93,7 @@ class Interpolation(NamedTuple):
 
 
 def interpolation(student: Network, teacher: Network, x: np.ndarray) -> Interpolation:
-    """Whether every example by itself is at rest (tian2020, Theorem 1).
+    """Return whether every single example is at rest (tian2020, Theorem 1).
 
     If no batch changes the weights, then g_l(x_i) = 0 or f_{l-1}(x_i) = 0 for every example;
     with biases f_{l-1} always has an entry 1, and all gradients vanish.

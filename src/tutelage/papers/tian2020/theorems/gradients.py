@@ -32,11 +32,11 @@ def mixtures(
         student, teacher: of the same depth.
         x: examples, of shape (examples, d).
     """
-    found = []
+    listed = []
     for V, V_star in zip(_fan_outs(student, x), _fan_outs(teacher, x), strict=True):
         Vt = jnp.swapaxes(V[:, :, :-1], 1, 2)
-        found.append(Mixture(Vt @ V_star, Vt @ V))
-    return found
+        listed.append(Mixture(Vt @ V_star, Vt @ V))
+    return listed
 
 
 @eqx.filter_jit
@@ -95,7 +95,9 @@ def recursion_error(
 
 
 def _relative(a: Array | np.ndarray, b: Array | np.ndarray) -> float:
-    """Two gradients that both vanish, as those of a student that is its teacher, agree."""
+    """Return the relative difference of two gradients; 0 if both vanish, as for a student equal to
+    its teacher.
+    """
     gap, largest = np.max(np.abs(a - b)), np.max(np.abs(b))
     with np.errstate(divide="ignore"):  # infinite if only one of them vanishes
         return 0.0 if gap == 0 else float(gap / largest)
@@ -121,7 +123,7 @@ def pieces(
     *,
     layer: int = 1,
 ) -> Pieces:
-    """Whether A_l(x) and B_l(x) are piecewise constant (tian2020, Corollary 1).
+    """Return whether A_l(x) and B_l(x) are piecewise constant (tian2020, Corollary 1).
 
     Args:
         student, teacher: of the same depth.
@@ -143,14 +145,14 @@ def _fan_outs(
     """V_l(x), l = 1, …, L, with a last column c_l for the biases above: f_L = V_l f_l + c_l."""
     C = network.widths[-1]
     V, c = jnp.broadcast_to(jnp.eye(C), (len(x), C, C)), jnp.zeros((len(x), C, 1))
-    found = [jnp.concatenate([V, c], axis=2)]
+    fan_outs = [jnp.concatenate([V, c], axis=2)]
     *hidden, _ = network.fields(x)
     gates = [*(h > 0 for h in hidden), jnp.ones((len(x), C), bool)]
     for z, W, b in zip(gates[:0:-1], network.weights[:0:-1], network.biases[:0:-1], strict=True):
         VD = jnp.where(z[:, None, :], V, 0.0)
         V, c = VD @ W.T, c + (VD @ b)[..., None]
-        found.append(jnp.concatenate([V, c], axis=2))
-    return found[::-1]
+        fan_outs.append(jnp.concatenate([V, c], axis=2))
+    return fan_outs[::-1]
 
 
 def _apply(M: Float[Array, "examples k j"], f: Float[Array, "examples nodes"]) -> Any:

@@ -60,7 +60,7 @@ def _descent(
 
 
 class Growth(NamedTuple):
-    """Lengths of the filters of the lowest layer along a path, and how fast they grow.
+    """Lengths of the filters of the lowest layer along a path, and their rates of growth.
 
     length: ‖w_k‖ with the bias as a last entry, shape (records, n_1).
     rate: w̄_k·r_k, where dw_k/dt = ‖w_k‖ r_k, shape (records, n_1).
@@ -130,7 +130,7 @@ def symmetric_flow(
         return (np.linalg.norm(w, axis=1, keepdims=True) * (t - a @ w + more)).ravel()
 
     ends = (float(when[0]), float(when[-1]))
-    found = solve_ivp(change, ends, w0.ravel(), "DOP853", when, rtol=1e-11, atol=1e-13)
-    w = found.y.T.reshape(len(when), *w0.shape)
+    solution = solve_ivp(change, ends, w0.ravel(), "DOP853", when, rtol=1e-11, atol=1e-13)
+    w = solution.y.T.reshape(len(when), *w0.shape)
     r = (t - np.einsum("k,tkd->td", a, w))[:, None] + more
     return w, np.einsum("tkd,tkd->tk", w, r) / np.linalg.norm(w, axis=2)

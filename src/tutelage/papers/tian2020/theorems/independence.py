@@ -1,4 +1,4 @@
-"""How small a sum of ReLU nodes can be on a region (tian2020, Lemmas 2, 3, 5 and 6).
+"""Smallest sums of ReLU nodes on a region (tian2020, Lemmas 2, 3, 5 and 6).
 
 The theorems need one direction: a small gradient everywhere implies that nodes are aligned.  On
 given examples that is a linear programme in the coefficients.

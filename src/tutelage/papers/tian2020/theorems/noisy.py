@@ -1,4 +1,4 @@
-"""Noisy recovery: how well filters agree where gradients are small but not zero (Theorem 5)."""
+"""Noisy recovery: agreement of filters where gradients are small but not zero (Theorem 5)."""
 
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ def noisy_recovery(
 
 
 def _sines(student: Network, teacher: Network) -> np.ndarray:
-    """sin θ of each teacher filter to the closest student filter on its side."""
+    """Return sin θ of each teacher filter to the closest student filter on its side."""
     w, t = (np.asarray(net.weights[0]).T for net in (student, teacher))
     w, t = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (w, t))
     cos = w @ t.T
@@ -58,7 +58,7 @@ def _sines(student: Network, teacher: Network) -> np.ndarray:
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Slope of a straight line and its standard error."""
+    """Fit a straight line; return its slope and standard error."""
     x, y = x - x.mean(), y - y.mean()
     slope = float(x @ y / (x @ x))
     rest = y - slope * x

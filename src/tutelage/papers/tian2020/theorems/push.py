@@ -1,4 +1,4 @@
-"""The pull of a teacher node on a student node, and how long it takes to turn around."""
+"""The pull of a teacher node on a student node, and the time that a reversal takes."""
 
 import math
 from typing import Any
@@ -33,7 +33,7 @@ def mean_push(student: Any, teacher: Any, second_moment: float = 1.0) -> np.ndar
 
 
 def escape_time(distance: Any, angle: float = math.pi / 2) -> np.ndarray:
-    """How long θ takes from π - ε to θ₀ under dθ/dt = -(π - θ) sin θ (tian2020, Section 5.3).
+    """Compute the time from θ = π - ε to θ₀ under dθ/dt = -(π - θ) sin θ (tian2020, Section 5.3).
 
     t₀ = ∫_ε^{π-θ₀} du/(u sin u) = 1/ε - 1/(π - θ₀) + (π - θ₀ - ε)/6 + …
 
