@@ -32,7 +32,7 @@ def test_a_log_has_a_line_now_and_then_with_the_time_that_is_left(monkeypatch):
         time.sleep(0.4)
     lines = log.getvalue().splitlines()
     assert 2 <= len(lines) <= 8
-    said = r"tutelage: 25 of 100 epochs after \d s, at most about \d s to go"  # of a busy machine
+    said = r"tutelage: 25 of 100 epochs after \d s, at most about \d s left"  # of a busy machine
     assert re.fullmatch(said, lines[0])
 
 
@@ -59,7 +59,7 @@ def test_long_work_that_nobody_watches_says_once_what_it_costs(monkeypatch):
     with Progress(False, 1000, "epochs") as bar:
         bar.show(1)  # compiled
         time.sleep(0.1)
-        with pytest.warns(RuntimeWarning, match="2 of 1000 epochs .* to go; progress=True"):
+        with pytest.warns(RuntimeWarning, match="2 of 1000 epochs .* left; progress=True"):
             bar.show(2)
         bar.show(3)
     with Progress(False, 3, "epochs") as bar:  # nearly done
@@ -72,7 +72,7 @@ def test_what_was_done_before_took_no_time():
     bar = Progress(True, 100, "steps")
     bar.start_from(80)
     bar.show(90)
-    assert bar.words(60.0) == "90 of 100 steps after 60 s, about 60 s to go"
+    assert bar.words(60.0) == "90 of 100 steps after 60 s, about 60 s left"
 
 
 def test_what_the_first_units_take_to_compile_is_not_taken_for_the_pace(monkeypatch):
@@ -82,9 +82,9 @@ def test_what_the_first_units_take_to_compile_is_not_taken_for_the_pace(monkeypa
     assert bar.words(5.0) == "0 of 139 starts after 5 s"
     clock[0] = 10.0
     bar.show(1)
-    assert bar.words(10.0) == "1 of 139 starts after 10 s, at most about 23 min to go"
+    assert bar.words(10.0) == "1 of 139 starts after 10 s, at most about 23 min left"
     bar.show(11)
-    assert bar.words(12.0) == "11 of 139 starts after 12 s, about 26 s to go"
+    assert bar.words(12.0) == "11 of 139 starts after 12 s, about 26 s left"
 
 
 def test_a_terminal_has_a_bar_that_goes_away(monkeypatch):
@@ -105,7 +105,7 @@ def test_a_sweep_is_told_how_many_there_are_in_a_second(monkeypatch):
         bar.rename("points, 3 failed")
         bar._bar.refresh()
         said = bar.words(14.0)
-    assert said == "300 of 900 points, 3 failed after 14 s, 50 per second, about 12 s to go"
+    assert said == "300 of 900 points, 3 failed after 14 s, 50 per second, about 12 s left"
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
     assert re.search(r"points, 3 failed .* 300/900 \S+/s \d:\d\d:\d\d", shown)
 

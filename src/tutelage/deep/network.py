@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_array
-from tutelage._given import ArrayLike
+from tutelage._given import ArrayLike, CheckedInside
 from tutelage._jax import jax, jnp, match_rank
 from tutelage._types import AnyArray
 
@@ -111,7 +111,7 @@ def as_jax(networks: Network) -> Network:
     return jax.device_put(networks)
 
 
-def _biases(biases: Sequence[ArrayLike], W: list[np.ndarray]) -> list[np.ndarray]:
+def _biases(biases: CheckedInside[Sequence[ArrayLike]], W: list[np.ndarray]) -> list[np.ndarray]:
     b = [finite_array(f"biases[{i}]", array) for i, array in enumerate(biases)]
     expected, received = [(A.shape[1],) for A in W], [a.shape for a in b]
     if expected != received:

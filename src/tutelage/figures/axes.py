@@ -51,7 +51,7 @@ def plot_with_band(
     width: np.ndarray,
     *,
     colour: Any,
-    style: str | None,
+    style: str | tuple[int, tuple[float, ...]] | None,
     label: str | None = None,
 ) -> None:
     """Plot a line, or symbols at about equidistant points for "o", and a band around it."""

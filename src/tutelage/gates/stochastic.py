@@ -172,7 +172,10 @@ def _inputs(inputs: ArrayLike) -> np.ndarray:
 
 
 def _layers(
-    weights: Sequence[ArrayLike], n: int, beta: Any, biases: Sequence[ArrayLike] | None
+    weights: CheckedInside[Sequence[ArrayLike]],
+    n: int,
+    beta: CheckedInside[float | Sequence[float]],
+    biases: CheckedInside[Sequence[ArrayLike]] | None,
 ) -> list[_Layer]:
     """Return checked layers whose shapes fit each other and the inputs."""
     if not isinstance(weights, Sequence) or not len(weights):

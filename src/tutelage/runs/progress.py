@@ -28,7 +28,7 @@ class Progress:
     ...     bar.show(1)
     ...     bar.show(2)
     >>> bar.words(20.0)
-    '2 of 3 steps after 20 s, about 20 s to go'
+    '2 of 3 steps after 20 s, about 20 s left'
     """
 
     def __init__(

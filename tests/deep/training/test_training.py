@@ -285,7 +285,7 @@ def test_a_sweep_over_multiples_has_the_trainings_of_one_seed():
     [
         ({"polarity": -1.0}, "polarity"),
         ({"polarity": []}, "polarity"),
-        ({"polarity": [1.0, 1.0]}, "polarity: .*no two"),
+        ({"polarity": [1.0, 1.0]}, "polarity: .*all have to be different"),
         ({"epochs": 0}, "epochs"),
         ({"recorded": [3, 1]}, "recorded"),
         ({"recorded": [0, 200]}, "recorded"),

@@ -191,7 +191,7 @@ def _epoch(
 def _loss(
     network: Any,
     teacher: ConvNet | None,
-    x: Float[Array, "n h w colours"],
+    x: Float[Array, "n ..."],
     labels: Any,
 ) -> Any:
     # The loss is summed in full precision.

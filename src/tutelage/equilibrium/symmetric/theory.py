@@ -210,7 +210,9 @@ def _solved(J: np.ndarray, F: np.ndarray) -> np.ndarray:
         return np.stack([d * f - b * g, a * g - c * f], -1) / (a * d - b * c)[..., None]
 
 
-def divided(kernel: Kernel, n: float, V: AnyArray, R: AnyArray, S: AnyArray) -> np.ndarray:
+def divided(
+    kernel: Kernel, n: float, V: FloatOrArray, R: FloatOrArray, S: FloatOrArray
+) -> np.ndarray:
     """Return D = [κ'(R) − κ'(S)]/V and its partial derivatives in V and U; n = 1/K."""
     small = np.abs(V) < MAX_INTEGRATED_V
     if np.all(small) or not np.any(small):
