@@ -203,7 +203,7 @@ def test_two_numbers_at_once_and_lengths_that_differ():
     assert both.sel(weight_decay=0.1).learning_rate == 0.5
     with pytest.raises(InputError, match="one axis of runs"):
         evolve(eta=np.array([0.3, 0.5, 0.7]), weight_decay=np.array([0.0, 0.1]))
-    with pytest.raises(InputError, match="one length"):
+    with pytest.raises(InputError, match="the same length"):
         evolve(label_noise=np.ones(3), weight_decay=np.ones(2))
     with pytest.raises(InputError, match="at least 0"):
         evolve(weight_decay=np.array([0.0, -0.1]))

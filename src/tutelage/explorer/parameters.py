@@ -81,7 +81,7 @@ class Parameter:
         >>> Parameter("load", "load", "α", "", "", "number", 1.0, 0.1, 9.0).read("12")
         Traceback (most recent call last):
             ...
-        tutelage._checks.InputError: load: got 12.0, but here it is from 0.1 to 9. Try: load=1.
+        tutelage._checks.InputError: load: got 12.0, but the explorer allows 0.1 to 9. Try: load=1.
         """
         if self.kind in ("number", "integer"):
             return self._number(text)
