@@ -49,8 +49,8 @@ def check_memory(
     >>> check_memory("runs", 10**9, lambda runs: 8 * runs, "the records", memory=2**20)
     Traceback (most recent call last):
         ...
-    tutelage._checks.InputError: runs: got 1000000000, but the records would take 7.45 GiB, and \
-there is 0.000977 GiB. Try: runs=131072 or less.
+    tutelage._checks.InputError: runs: got 1000000000, but the records would take 7.45 GiB; \
+0.000977 GiB is available. Try: runs=131072 or less.
     """
     needed = bytes_of(value)
     if memory is None and needed <= ANY_MACHINE_BYTES:

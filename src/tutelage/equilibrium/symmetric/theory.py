@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from tutelage._checks import InputError
 from tutelage._given import CheckedInside
-from tutelage._types import AnyArray, FloatOrArray
+from tutelage._types import FloatOrArray
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
 from tutelage.equilibrium.symmetric.stability import Block, eigenvalues, is_positive
