@@ -67,7 +67,7 @@ def caption(axes: Any) -> str:
     """
     from matplotlib.axes import Axes
 
-    drawn = np.ravel(np.asarray(axes, dtype=object))
+    drawn = list(axes.flat) if isinstance(axes, np.ndarray) else [axes]
     if not all(isinstance(one, Axes) for one in drawn):
         allowed = "it has to be Axes of matplotlib"
         raise InputError("axes", short_repr(axes), allowed, "tl.figures.error(run)")

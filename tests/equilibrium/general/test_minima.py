@@ -291,7 +291,7 @@ def test_a_descent_that_ends_on_a_saddle_is_not_listed(monkeypatch):
     ends = descent.descend(landscape, load, jnp.asarray([symmetric] * 4))
     spectra = search._described(landscape, jnp.asarray(load), ends.place.z)[0]
     assert np.max(spectra[:, 0]) < -0.1 and np.max(ends.step) < search.CONVERGED_STEP  # on a saddle
-    with pytest.raises(tl.InputError, match="no descent arrived"):
+    with pytest.raises(tl.InputError, match="no descent converged"):
         minima(case, load, starts=4)
     begins(symmetric, *usual)
     found = minima(case, load, starts=4)
