@@ -67,7 +67,8 @@ def caption(axes: Any) -> str:
     """
     from matplotlib.axes import Axes
 
-    drawn = list(axes.flat) if isinstance(axes, np.ndarray) else [axes]
+    several = isinstance(axes, np.ndarray | list | tuple)
+    drawn = list(np.ravel(np.asarray(axes, dtype=object))) if several else [axes]
     if not all(isinstance(one, Axes) for one in drawn):
         allowed = "it has to be Axes of matplotlib"
         raise InputError("axes", short_repr(axes), allowed, "tl.figures.error(run)")
