@@ -56,6 +56,9 @@ PAIRS: tuple[tuple[Network, Network], ...] = (
 )
 # Pairs that take most runs on the non-linear task: names in ``recorded/stuck.nc``, and stages.
 RECORDED = {PAIRS[1]: ("ten_two", 7), PAIRS[2]: ("eight_five", 4)}
+# Stages of each comparison; 10-2 against 8-2 on the non-linear task takes most runs, 3200.
+STAGES = {("linear", pair): 4 for pair in PAIRS}
+STAGES |= dict(zip((("curved", pair) for pair in PAIRS[:3]), (2, 7, 4), strict=True))
 # "Greatly improves learning": at least this fraction fewer networks are stuck.
 GREATLY = 0.1
 
@@ -139,13 +142,19 @@ def _from(kept: xr.DataArray) -> Draw:
 
 
 def stuck_runs() -> xr.Dataset:
-    """Train all runs of the slowest pairs: the content of ``recorded/stuck.nc``."""
+    """Train all runs of all pairs: the content of ``recorded/stuck.nc``."""
     variables = {}
-    for pair, (name, stages) in RECORDED.items():
-        runs = CHUNK["curved"] * 2 ** (stages - 1)
-        values = [_fewer_stuck(s, "curved", pair, 0, runs).astype(np.int8) for s in SETTINGS]
+    for (data, pair), stages in STAGES.items():
+        runs, name = CHUNK[data] * 2 ** (stages - 1), _name(data, pair)
+        values = [_fewer_stuck(s, data, pair, 0, runs).astype(np.int8) for s in SETTINGS]
         variables[name] = (("setting", f"run_{name}"), np.array(values))
     return xr.Dataset(variables, coords={"setting": [s.name for s in SETTINGS]})
+
+
+def _name(data: str, pair: tuple[Network, Network]) -> str:
+    """Return the name of a variable, such as "curved_relu_8_2_less_relu_10_2"."""
+    networks = ("_".join([unit.lower(), *map(str, hidden)]) for hidden, unit in pair)
+    return f"{data}_{'_less_'.join(networks)}"
 
 
 def _are_stuck(setting: Setting, data: str, network: Network, seed: int) -> np.ndarray:
