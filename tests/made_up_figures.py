@@ -71,7 +71,7 @@ def prediction():
         threshold=4.0,
         quantity="R_12",
         time=4.0,
-        parts_at=4.0,
+        departs_at=4.0,
         causes=(Cause("batches", True, "b/N = 0.3, and the equations take small batches"),),
     )
 

@@ -43,7 +43,7 @@ def summary() -> str:
     counts = Counter(verdict for *_, verdict, _ in expected())
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     before = sum(row[-1] == RECORDED for row in expected())
-    again = f"{before} of them recorded before; --full computes them again"
+    again = f"{before} of them from recorded results; --full recomputes them"
     return f"{counts.total()} rows: {parts}\n{again}"
 
 

@@ -164,7 +164,7 @@ def refuse(name: str, value: object, kind: Any) -> None:
     if name == "workers" and str in parts:
         hints = [f"workers=4, or {WORKERS['client']}"]
     if any(_is_entry(value, part) for part in parts):
-        hints = [f"{name}=[...], a list with this one in it"]
+        hints = [f"{name}=[...], a list that contains this value"]
     raise InputError(name, short_repr(value), f"it has to be {allowed}", hints[0] if hints else "")
 
 

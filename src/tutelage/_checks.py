@@ -163,7 +163,7 @@ def is_number(value: Any) -> bool:
     """
     if isinstance(value, bool | np.bool_):
         return False
-    # A Fraction is a Real that NumPy takes for an object.
+    # NumPy makes an array of objects from a Fraction, although it is a Real.
     without_axes = getattr(value, "ndim", None) == 0 and hasattr(value, "dtype")
     return isinstance(value, Real) or (without_axes and value.dtype.kind in "iuf")
 
@@ -176,7 +176,7 @@ def _finite(value: Any) -> bool:
 
 
 def shape_of(argument: str, value: Any) -> tuple[int, ...]:
-    """Return the shape of a value as an array; refuse what is no array, such as ragged lists."""
+    """Return the shape of a value as an array; refuse values without one, such as ragged lists."""
     try:
         return np.shape(value)
     except (TypeError, ValueError) as problem:
@@ -205,7 +205,7 @@ def is_usable(array: np.ndarray, largest: float = LARGEST_NUMBER) -> bool:
 def real_array(argument: str, value: Any) -> np.ndarray:
     """Convert to a float64 array; NaN and infinity are allowed."""
     try:
-        if value is None or np.iscomplexobj(value):  # NumPy would take None for NaN
+        if value is None or np.iscomplexobj(value):  # NumPy would convert None to NaN
             raise TypeError("no real numbers")
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
@@ -221,7 +221,7 @@ def increasing_array(
     """Check an array of at least one finite number, in increasing order."""
     array = finite_array(argument, value)
     if array.ndim != 1 or not len(array) or np.any(np.diff(array) <= 0) or array[0] < at_least:
-        from_where = "" if at_least == -np.inf else f", from {at_least:g} or later"
+        from_where = "" if at_least == -np.inf else f" and must not be below {at_least:g}"
         allowed = f"numbers have to increase{from_where}"
         raise InputError(argument, f"{array.tolist()!r:.80}", allowed, hint)
     return array

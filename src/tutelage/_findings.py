@@ -74,13 +74,13 @@ def formatted(value: Any, reason: str = "") -> str:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return _array(value)
     if isinstance(value, tuple) and len(value) > MOST_ENTRIES:
-        return f"{len(value)} of them"
+        return f"{len(value)} values"
     text = repr(value) if not isinstance(value, str) else value
     return text if len(text) <= LONGEST_LINE or "\n" in text else type(value).__name__
 
 
 def _digits(value: float, error: float) -> str:
-    """Format with the digits that the error leaves certain and one more; at most 15."""
+    """Format a number with the digits that its error leaves certain and one more; at most 15."""
     certain = 17 if error <= 0 else math.floor(math.log10(max(abs(value), error) / error)) + 2
     return f"{value:.{min(certain, 15)}g}"
 

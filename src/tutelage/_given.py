@@ -13,13 +13,13 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    CheckedInside = Annotated[T, "checked inside of the function"]
+    CheckedInside = Annotated[T, "checked inside the function"]
 else:
     # Numbers, lists or arrays.
     ArrayLike = Any
 
     class CheckedInside:
-        """Any value: the function itself refuses those of another type."""
+        """Annotation that accepts any value at run time; the function itself checks the type."""
 
         def __class_getitem__(cls, kind: object) -> object:
             return Any

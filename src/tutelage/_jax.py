@@ -94,7 +94,7 @@ def jit_unoptimized(
 
 @cache
 def has_wide_vectors() -> bool:
-    """Whether the processor has vector registers of 512 bits, and XLA is one that is measured."""
+    """Return whether the processor has 512-bit vector registers and XLA is the measured version."""
     try:
         return IS_MEASURED_VERSION and "avx512f" in Path("/proc/cpuinfo").read_text()
     except OSError:  # not Linux
@@ -149,7 +149,7 @@ def match_rank(x: Any, like: Any) -> Any:
 
 
 def match_ranks(*arrays: Any) -> list[Any]:
-    """Add leading axes of length 1, so that all arrays have the same rank; numbers stay.
+    """Add leading axes of length 1, so that all arrays have the same rank; scalars stay scalars.
 
     >>> [x.shape for x in match_ranks(np.ones(3), np.ones((2, 1)))]
     [(1, 3), (2, 1)]

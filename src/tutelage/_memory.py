@@ -60,7 +60,7 @@ def check_memory(
         return
     largest = _largest(lambda size: bytes_of(size) <= available, value)
     allowed = f"{what} would take {in_gib(needed)}; {in_gib(available)} is available"
-    # An option of a command, an argument in Python, or a description.
+    # `argument` is an option of a command, an argument in Python, or a description.
     named = f"{argument} " if argument.startswith("--") else f"{argument}="
     smaller = f"{'' if ' ' in argument else named}{largest} or less"
     hints = [hint for hint in (smaller if largest else "", instead) if hint]

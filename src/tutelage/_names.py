@@ -17,12 +17,12 @@ PAGE = "docs/not_here.md, What is not here"
 # Names that people try and that the package does not have, with the reason.
 UNSUPPORTED = {
     "temperature": "equilibrium is computed in the limit of a high temperature",
-    "hidden": "the theory has one hidden layer, of as many units as student and teacher have",
+    "hidden": "the theory has one hidden layer, whose units are those of the committees",
     "bias": "units of the theory have no bias",
     "device": "JAX chooses where to compute",
     "gpu": "JAX chooses where to compute",
-    "epochs": "every example is seen once, until the last time",
-    "examples": "every example is seen once, until the last time",
+    "epochs": "every example is used once; the number of examples is until times N",
+    "examples": "every example is used once; the number of examples is until times N",
 }
 USAGE_IN_SCENARIO = "tl.Scenario(student, teacher, {name}=...)"
 ITERATE = "tl.online.iterate(scenario, start, 0.1, steps=100, optimizer=tl.optimizers.Muon())"

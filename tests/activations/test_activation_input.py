@@ -42,7 +42,7 @@ def test_parameters_are_checked(make, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"parity": "even"}, r'^parity: got "even" for a function that misses f\(−x\) = f\(x\)'),
+        ({"parity": "even"}, r'^parity: got "even" for a function that violates f\(−x\) = f\(x\)'),
         ({"parity": "both"}, r"^parity: got 'both'"),
         ({"kinks": 0.0}, r"^kinks: got 0.0, .*sequence"),
         ({"kinks": (np.nan,)}, r"^kinks: got nan"),

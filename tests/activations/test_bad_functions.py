@@ -39,13 +39,17 @@ NO_FUNCTIONS = {
 
 # What is not finite, not continuous, bends where it was not said, or grows too fast.
 NO_UNITS = {
-    "1/x": slow(lambda x: 1 / x, "values are not finite, at x = 0"),
-    "sin(x)/x": (lambda x: jnp.sin(x) / x, "values are not finite, at x = 0"),
+    "1/x": slow(lambda x: 1 / x, "values are not finite, for example at x = 0"),
+    "sin(x)/x": (lambda x: jnp.sin(x) / x, "values are not finite, for example at x = 0"),
     "log": (jnp.log, "values are not finite"),
-    "NaN far out": slow(lambda x: jnp.where(x > 10, jnp.nan, x), "not finite, at x = 10"),
-    "tan": (jnp.tan, r"not finite, near x = -?1\.5708 .*without poles"),
-    "tan²": slow(lambda x: jnp.tan(x) ** 2, "not finite, near .*without poles"),
-    "√|x|": slow(lambda x: jnp.sqrt(jnp.abs(x)), "derivatives are not finite, at x = 0"),
+    "NaN far out": slow(
+        lambda x: jnp.where(x > 10, jnp.nan, x), "not finite, for example at x = 10"
+    ),
+    "tan": (jnp.tan, r"not finite, for example near x = -?1\.5708, .*without poles"),
+    "tan²": slow(lambda x: jnp.tan(x) ** 2, "not finite, for example near .*without poles"),
+    "√|x|": slow(
+        lambda x: jnp.sqrt(jnp.abs(x)), "derivatives are not finite, for example at x = 0"
+    ),
     "√max(x, 0)": slow(lambda x: jnp.sqrt(jnp.maximum(x, 0.0)), "derivatives are not finite"),
     "sign": slow(jnp.sign, "value jumps at x = 0, .*continuous"),
     "step": (lambda x: jnp.where(x > 1, 1.0, 0.0), "value jumps at x = 1, .*continuous"),

@@ -36,7 +36,7 @@ def causes(found):
 
 def test_a_training_that_follows_the_equations_is_described_by_them():
     found = predicted(RATE)
-    assert found.agrees and found.parts_at is None
+    assert found.agrees and found.departs_at is None
     assert "the equations describe the run" in str(found)
     start = tl.online.evolve(
         tl.Scenario(*[tl.Committee(1, tl.Erf())] * 2),
@@ -58,7 +58,7 @@ def test_the_level_is_how_often_such_trainings_are_said_to_part():
 
 def test_a_rate_that_is_wrong_by_the_half_of_the_loss_is_recognised():
     found = predicted(2 * RATE)
-    assert not found.agrees and found.parts_at < 5
+    assert not found.agrees and found.departs_at < 5
     assert causes(found)["another learning rate"] is True
     assert "with η = 1 p" in str(found)
 
@@ -106,7 +106,7 @@ def test_times_are_those_of_a_record_that_begins_later():
     trained(lambda J: (record(J), later(J, step=next(steps))), J, B, RATE, STEPS, seed=1)
     first, second = (tl.bridge.predict(one.dataset()) for one in (record, later))
     assert not first.agrees and second.record.time.values[0] == 2
-    assert second.parts_at == pytest.approx(2 + first.parts_at, abs=1e-12)
+    assert second.departs_at == pytest.approx(2 + first.departs_at, abs=1e-12)
     assert second.time == pytest.approx(2 + first.time, abs=1e-12)
 
 
@@ -263,7 +263,7 @@ def test_what_inputs_do_is_seen_on_them(inputs, cause):
     assert causes(found)[cause] is True
     plain = tl.bridge.predict(recorded(rows=np.random.default_rng(1).standard_normal((4000, N))))
     assert causes(plain)[cause] is False
-    assert causes(plain)["another error on the data"] is False
+    assert causes(plain)["different error on the data"] is False
 
 
 def test_what_was_not_recorded_is_not_known():
@@ -300,7 +300,7 @@ def test_the_figure_shows_the_run_the_equations_and_where_they_part():
     axes = tl.figures.prediction(found)
     assert len(axes) == 4
     lines = [line for line in axes[1].lines if line.get_linestyle() == "--"]
-    assert any(np.all(np.asarray(line.get_xdata()) == found.parts_at) for line in lines)
+    assert any(np.all(np.asarray(line.get_xdata()) == found.departs_at) for line in lines)
     assert "parts from the equations" in axes[0].figure.get_suptitle()
     drawn = np.concatenate([x.get_ydata() for x in axes[3].lines if len(x.get_ydata()) > 2])
     assert np.max(np.abs(drawn)) == pytest.approx(found.deviation, rel=1e-6)

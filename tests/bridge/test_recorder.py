@@ -250,7 +250,7 @@ def test_settings_of_an_optimizer_are_stored():
     ("rate", "optimizer", "words"),
     [
         (0.1, {"name": "sgd", "learning_rate": 0.02}, r"the optimizer has 0.02"),
-        (None, None, "there has to be one learning rate"),
+        (None, None, "one learning rate is needed"),
         (None, {"name": "sgd"}, "0 rates of the optimizer"),
         (0.1, {"name": "sgd", "momentun": 0.9}, "'momentum'"),
         (0.1, {"momentum": 0.9}, "needs the name"),

@@ -148,7 +148,7 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
             ["--activation", "leaky:1e308"],
             "leaky:1e308', but its slope has to be 1e-75 to 1e+75 in",
         ),
-        (["--start-q", "0,0"], "--start-r: got R_11 = 0.001 (0.001 where it is left out), but wi"),
+        (["--start-q", "0,0"], "--start-r: got R_11 = 0.001 (the default is 0.001), but wi"),
         (["--momentum", "0.5"], "--momentum: got 0.5, but it needs --optimizer momentum"),
         (["--temperature", "1"], "--temperature: got an option that tutelage online does not have"),
         (["--temperature", "1"], "Try: docs/not_here.md"),

@@ -34,7 +34,7 @@ def test_it_says_whether_the_theory_agrees(run, tmp_path):
     assert first_words(out)[-1] == "theory"
     told = [line.removeprefix("theory").strip() for line in out.splitlines()[-3:]]
     assert told[0].startswith("largest deviation ") and "p = " in told[0]
-    assert told[1].startswith("a bias of order 1/N, ")
+    assert told[1].startswith("with a bias of order 1/N of up to ")
     assert told[2] == "theory and 8 runs agree only with such a bias"
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -47,9 +47,9 @@ def small(monkeypatch):
     monkeypatch.setattr(worker_pool, "START", SMALL)
 
 
-def job(task="picture", client="", slot="a", number=0, program="", tell=None, **state):
+def job(task="picture", client="", slot="a", number=0, program="", send_event=None, **state):
     owner = (client, slot) if client else ("", str(time.perf_counter()))
-    return Job(task, "online", state, owner, number, program, tell=tell)
+    return Job(task, "online", state, owner, number, program, send_event=send_event)
 
 
 def pooled(count):
@@ -305,11 +305,13 @@ def test_a_process_that_has_ended_is_left_to_asyncio(monkeypatch):
 def test_what_is_stopped_ends():
     told = []
 
-    async def tell(name, body):
+    async def send_event(name, body):
         told.append(int(body))
 
     async def stopped(pool):
-        task = asyncio.create_task(pool.ask(job("runs", client="c", tell=tell, tells=3, sleeps=20)))
+        task = asyncio.create_task(
+            pool.ask(job("runs", client="c", send_event=send_event, tells=3, sleeps=20))
+        )
         while len(told) < 3:
             await asyncio.sleep(0.01)
         assert pool.progress(("c", "a"))["state"] == "compiling"

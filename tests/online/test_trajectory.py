@@ -217,7 +217,7 @@ def test_a_symmetric_start_stays_on_the_plateau():
         ({"until": 0}, "until: got 0.*greater than 0"),
         ({"until": -3.0}, "until: got -3.0"),
         ({"times": [3.0, 2.0]}, "times: .*increase"),
-        ({"times": [1.0, 200.0]}, "times: .*at most until = 100"),
+        ({"times": [1.0, 200.0]}, "times: .*between 0 and until = 100"),
         ({"tolerance": 0.0}, "tolerance: got 0.0"),
         ({"start": tl.Overlaps(np.eye(2), np.zeros((2, 1)), [[1.0]])}, "start: got 2 students"),
         ({"method": "erf"}, "method: .*ReLU"),

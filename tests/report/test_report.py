@@ -208,7 +208,7 @@ def test_the_page_fits_on_a_telephone(made, tmp_path):
 
 def test_recorded_rows_are_counted_and_say_by_what(made, tmp_path, run):
     _, out, _ = run("reproduce", "--out", str(tmp_path))
-    assert "1 of them recorded before; --full computes them again" in out.splitlines()
+    assert "1 of them from recorded results; --full recomputes them" in out.splitlines()
     page = " ".join((tmp_path / "index.html").read_text(encoding="utf-8").split())
     assert "1 rows were" in page
     assert page.count("<code>python far.py (far away)</code>") == 1

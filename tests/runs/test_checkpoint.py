@@ -15,7 +15,7 @@ def test_what_was_kept_last_is_written_on_every_exception(tmp_path, problem):
     path = tmp_path / "work.npz"
     with pytest.raises(problem), Checkpoint(path, IDENTITY) as checkpoint:
         for step in range(3):
-            checkpoint.keep({"finished": np.array(step)})
+            checkpoint.update({"finished": np.array(step)})
         raise problem
     assert int(Checkpoint(path, IDENTITY).load()["finished"]) == 2
 
@@ -23,7 +23,7 @@ def test_what_was_kept_last_is_written_on_every_exception(tmp_path, problem):
 def test_a_block_that_ends_well_writes_only_what_it_was_told_to(tmp_path):
     path = tmp_path / "work.npz"
     with Checkpoint(path, IDENTITY) as checkpoint:
-        checkpoint.keep({"finished": np.array(1)})
+        checkpoint.update({"finished": np.array(1)})
     assert not path.exists()
 
 
@@ -35,10 +35,10 @@ def test_content_is_made_when_it_is_written(tmp_path, monkeypatch):
         return {"finished": np.array(0)}
 
     with Checkpoint(tmp_path / "work.npz", IDENTITY) as checkpoint:
-        checkpoint.keep(content)
+        checkpoint.update(content)
         assert not made
         monkeypatch.setattr(room, "SECONDS_BETWEEN_SAVES", 0.0)
-        checkpoint.keep(content)
+        checkpoint.update(content)
         assert len(made) == 1
 
 

@@ -143,7 +143,7 @@ def test_work_goes_on_if_its_checkpoint_cannot_be_written(tmp_path, monkeypatch)
     path = tmp_path / "work.npz"
     Checkpoint(path, {"seed": 1}).save({"finished": np.array(1)})
     monkeypatch.setattr(np, "savez", full)
-    with pytest.warns(RuntimeWarning, match=r"No space left on device.*previous one stays"):
+    with pytest.warns(RuntimeWarning, match=r"No space left on device.*previous one is unchanged"):
         Checkpoint(path, {"seed": 1}).save({"finished": np.array(2)})
     assert int(Checkpoint(path, {"seed": 1}).load()["finished"]) == 1
 

@@ -218,7 +218,7 @@ def test_the_deviation_is_told_first_then_the_bias_then_what_the_verdict_rests_o
     shifted = theory().assign(R=theory()["R"] + shift * TIME[:, None, None])
     first, second, last = str(compare(shifted, runs)).splitlines()
     assert first.startswith("largest deviation ") and "p = " in first
-    assert second.startswith("a bias of order 1/N, if it is no larger than 2 × variance over runs")
+    assert second.startswith("with a bias of order 1/N of up to 2 × variance over runs")
     assert last == verdict
     assert repr(compare(shifted, runs)) == str(compare(shifted, runs))
     assert len(str(compare(shifted, runs, bias=0)).splitlines()) == 2

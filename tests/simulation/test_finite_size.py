@@ -91,8 +91,8 @@ def test_what_cannot_be_studied_is_refused():
         (runs[:1], "ensembles: got one"),
         ([runs[0], runs[1].isel(run=slice(0, 5))], r"ensembles\[1\]: got 5 run"),
         ([runs[0], runs[1].drop_attrs()], r"the dimension of ensembles\[1\]: got None"),
-        ([runs[0], runs[0]], "they have to be of different N"),
-        ([runs[0], runs[1].isel(time=slice(0, 5))], "with the same times"),
+        ([runs[0], runs[0]], "they need different N"),
+        ([runs[0], runs[1].isel(time=slice(0, 5))], "different N and equal times"),
     ):
         with pytest.raises(InputError, match=message):
             finite_size(theory(), ensembles)

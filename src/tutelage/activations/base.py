@@ -57,7 +57,7 @@ class Activation(Module):
 
     @property
     def is_line_times_distribution(self) -> bool:
-        """Whether g(x) = x Φ(x), Φ the Gaussian distribution function (GELU)."""
+        """Return whether g(x) = x Φ(x), with Φ the Gaussian distribution function (GELU)."""
         return False
 
     @property
@@ -73,7 +73,7 @@ class Activation(Module):
 
     @property
     def per_run(self) -> dict[str, np.ndarray]:
-        """Parameters with one value per run, by name.
+        """The parameters with one value per run, by name.
 
         >>> from tutelage.activations import LeakyReLU
         >>> LeakyReLU([0.1, 0.2]).per_run
@@ -83,13 +83,13 @@ class Activation(Module):
         return {n: x for n, x in every.items() if isinstance(x, np.ndarray) and x.ndim == 1}
 
     def of_run(self, run: int) -> "Activation":
-        """Return the activation of one run; itself if all runs share it."""
+        """Return the activation of one run; the activation itself if all runs share it."""
         numbers = {name: float(values[run]) for name, values in self.per_run.items()}
         return dataclasses.replace(self, **numbers) if numbers else self
 
     @property
     def name(self) -> str:
-        """A name for messages and tables."""
+        """The name in messages and tables."""
         return type(self).__name__
 
     @validated
@@ -152,7 +152,7 @@ class Activation(Module):
         kinks: ArrayLike = (),
         parity: Parity = "none",
     ) -> "Activation":
-        """The activation g = f for any function of one number that JAX can differentiate.
+        """Make an activation from a function of one number that JAX can differentiate.
 
         Args:
             f: takes and returns a number; written with ``jax.numpy``.  A callable equinox
@@ -175,7 +175,7 @@ class Activation(Module):
         """
         from tutelage.activations.custom import (
             Custom,
-        )  # Custom is an Activation: no import at the top
+        )  # imported here: Custom is a subclass of Activation
 
         return Custom(f, name, kinks, parity)
 
@@ -184,7 +184,7 @@ class Activation(Module):
 def _series(
     activation: Activation, order: int, q: Float[Array, "..."]
 ) -> HermiteCoefficients | None:
-    """Compute the closed Hermite series in one program instead of twenty."""
+    """Compute the closed-form Hermite series in one compiled program."""
     return activation.hermite_series(order, q)
 
 
@@ -212,7 +212,7 @@ def form_of(activation: Activation) -> ClosedForm:
 
 
 def labelled(name: str, parameter: Any, default: Any = None) -> str:
-    """``name(parameter)``, or ``name`` alone where the parameter is the silent default."""
+    """Return ``name(parameter)``, or ``name`` alone if the parameter has its default."""
     if is_traced(parameter):
         return f"{name}(traced)"
     if np.ndim(parameter):

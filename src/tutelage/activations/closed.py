@@ -40,22 +40,24 @@ class ClosedForm(NamedTuple):
 
     @property
     def is_piecewise_linear(self) -> bool:
-        """Whether g is linear on both sides of 0."""
+        """Return whether g is linear on both sides of 0."""
         return self.erf is None
 
     @property
     def is_error_function(self) -> bool:
-        """Whether g is an error function plus a constant."""
+        """Return whether g is an error function plus a constant."""
         return self.erf is not None and self.line is None and self.modulus is None
 
     @property
     def is_homogeneous(self) -> bool:
-        """Whether g(sx) = s g(x) for s > 0."""
+        """Return whether g(sx) = s g(x) for s > 0."""
         return self.erf is None and self.constant is None
 
     @property
     def is_static(self) -> bool:
-        """Whether all coefficients are numbers, not arrays, so that formulas can be written out."""
+        """Return whether all coefficients are numbers, not arrays, so that formulas can be
+        written out.
+        """
         return all(isinstance(x, int | float) for x in self.terms.values())
 
     @property

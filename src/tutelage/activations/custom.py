@@ -1,4 +1,4 @@
-"""Any function of the user's as an activation."""
+"""Activations defined by functions of the user."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,8 +19,8 @@ STEP = 1e-6
 
 
 class Custom(Activation):
-    """g(x) = f(x); made by ``Activation.from_function``, whose docstring lists the
-    conditions on f.
+    """g(x) = f(x); created by ``Activation.from_function``, whose docstring lists the conditions
+    on f.
     """
 
     function: Callable[[Any], Any]

@@ -15,7 +15,7 @@ from tutelage._jax import jax, jnp, match_rank
 def graded_edges(
     limit: float, centres: Sequence[Any], per_unit: int = 1, halvings: int = 16
 ) -> Any:
-    """Edges of panels: equal ones from -limit to limit, halved again and again towards every
+    """Return edges of panels: equal panels from -limit to limit, halved repeatedly towards each
     centre.
 
     Args:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # The spacing is not a round number, so that kinks rarely lie on the grid.
 GRID = np.linspace(-8.0, 8.0, 640)
-# A change that is still more than JUMP of the range over the width NARROW is a jump.
-# A tanh(βx) with β = 1e5, a thousand times steeper than anything useful, changes by 1e-4.
+# If the function still changes by more than JUMP of its range over the width NARROW, the change is
+# a jump. A tanh(βx) with β = 1e5, a thousand times steeper than anything useful, changes by 1e-4.
 NARROW = 1e-9
 JUMP = 1e-3
 # A change over that width counts if f' does not explain it and it is far above rounding.
@@ -32,8 +32,8 @@ OUTER = 81
 PARITY_ROUNDING = 1e-12
 # Slopes that differ by less than this part of the largest one differ by rounding.
 ROUNDED = 1e-9
-# Positions at which values have to be finite only: zero, where formulas such as sin(x)/x fail, and
-# the outermost nodes of the rules for averages.
+# Positions where values must be finite, but need not be smooth: zero, where formulas such as
+# sin(x)/x fail, and the outermost nodes of the rules for averages.
 ELSEWHERE = np.concatenate([[0.0], *(sign * np.linspace(8.7, 20.0, 12) for sign in (-1, 1))])
 
 
@@ -43,7 +43,7 @@ def probe(g: "Custom") -> None:
         allowed = 'it has to be "odd", "even" or "none"'
         raise InputError("parity", repr(g.declared_parity), allowed)
     with jax.ensure_compile_time_eval():  # the grid is constant, also inside a jit
-        values = _look(g, jnp.asarray(GRID))
+        values = _evaluate(g, jnp.asarray(GRID))
     if is_traced(values):
         return  # f depends on traced parameters: values are unknown
     _finite("values", values.value)
@@ -55,7 +55,7 @@ def probe(g: "Custom") -> None:
     _parity(g, np.asarray(values.value)[: len(GRID)], np.asarray(values.mirrored))
 
 
-class _Seen(NamedTuple):
+class _Evaluation(NamedTuple):
     """Values and derivatives on the grid, and values elsewhere."""
 
     value: Array
@@ -74,7 +74,7 @@ class _Jump(NamedTuple):
 
 
 @eqx.filter_jit
-def _look(g: "Custom", x: Array) -> _Seen:
+def _evaluate(g: "Custom", x: Array) -> _Evaluation:
     """Compute everything that the checks need, in one compilation."""
     declared = g.kinks
 
@@ -85,12 +85,12 @@ def _look(g: "Custom", x: Array) -> _Seen:
     value, derivative = g(x), g.derivative(x)
     value_jump = _largest_jump(g, x, value, g.derivative)
     rest = derivative - steps(x)
-    # Where g is straight between kinks the rest is rounding of its slopes.
+    # Where g is linear between kinks, only rounding of its slopes remains.
     range_ = ROUNDED * jnp.max(jnp.abs(derivative))
     slope_jump = _largest_jump(lambda x: g.derivative(x) - steps(x), x, rest, least=range_)
     value = jnp.concatenate([value, g(ELSEWHERE)])
     derivative = jnp.concatenate([derivative, g.derivative(ELSEWHERE)])
-    return _Seen(value, g(-x), derivative, value_jump, slope_jump)
+    return _Evaluation(value, g(-x), derivative, value_jump, slope_jump)
 
 
 def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump:
@@ -165,7 +165,7 @@ def _finite(what: str, values) -> None:
     bad = ~np.isfinite(values)
     if np.any(bad):
         x = np.concatenate([GRID, ELSEWHERE])[np.argmax(bad)]
-        received = f"a function whose {what} are not finite, at x = {x:.4g} for one"
+        received = f"a function whose {what} are not finite, for example at x = {x:.4g}"
         hint = (
             "rewrite it without overflow or division by zero, or use jnp.where on a safe argument"
         )
@@ -185,12 +185,14 @@ def _bounded(g: "Custom", x: float) -> None:
 
 
 def _refuse_pole(x: float) -> None:
-    received = f"a function whose values are not finite, near x = {round(x, 8) + 0.0:g} for one"
+    received = f"a function whose values are not finite, for example near x = {round(x, 8) + 0.0:g}"
     raise InputError("f", received, "its values have to be finite", "a function without poles")
 
 
 def _square_integrable(values: np.ndarray) -> None:
-    """Check that ln g²φ falls or bends down at the ends of the grid, as that of exp(5x) does."""
+    """Check that ln g²φ falls or curves downwards at the ends of the grid, as it does for
+    exp(5x).
+    """
     for ends in (values[: len(GRID)], values[len(GRID) - 1 :: -1]):
         x, g = np.abs(GRID[:OUTER]), np.abs(ends[:OUTER])
         if np.any(g == 0):
@@ -208,7 +210,7 @@ def _no_jump(g: "Custom", jump: _Jump, what: str, hint: str) -> None:
     if jump.found:
         x, size = float(jump.position), float(jump.size)
         _bounded(g, x)
-        x = round(x, 8) + 0.0  # no digits beyond the bisection, and no −0
+        x = round(x, 8) + 0.0  # round to the digits that bisection determines, and avoid −0
         declared = f" with kinks={g.positions}" if g.positions else ""
         received = (
             f"a function{declared} whose {what} jumps at x = {x:g}, by {size:.2g} of its range"
@@ -225,5 +227,5 @@ def _parity(g: "Custom", here: np.ndarray, there: np.ndarray) -> None:
     if np.max(difference) > PARITY_ROUNDING * max(1.0, np.max(np.abs(here))):
         x = GRID[np.argmax(difference)]
         relation = "f(−x) = −f(x)" if sign < 0 else "f(−x) = f(x)"
-        received = f'"{g.declared_parity}" for a function that misses {relation} at x = {x:.4g}'
+        received = f'"{g.declared_parity}" for a function that violates {relation} at x = {x:.4g}'
         raise InputError("parity", received, "a parity has to hold at every x", 'parity="none"')

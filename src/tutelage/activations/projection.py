@@ -36,8 +36,9 @@ VANISHED = 60.0
 # The finest rule gives the value, the other rules its error. One of them has an even, one an odd
 # number of points: an undeclared kink that one rule misses by symmetry is found by the other.
 POINTS = (16, 11, 10)
-# Slower decay over four Legendre coefficients does not count: geometric decay this slow (ratio 0.6)
-# leaves the coarser rules with four digits, and the difference can be trusted.
+# A panel is unresolved if its last Legendre coefficients decay more slowly than this, over four
+# orders. At this rate of decay (a ratio of 0.6) the coarser rules still have four digits, so that
+# the difference of the rules is a reliable error.
 DECAY = 8.0
 # Variances per batch: bounds the memory to about 50 MB at order 10.
 BATCH = 512
@@ -121,7 +122,8 @@ def _derivative_in_variance(g, q, order: int) -> Float[Array, " n"]:
 
 
 def _unresolved(f: Float[Array, " nodes"], mass: Float[Array, "n nodes"]) -> Float[Array, " n"]:
-    """Bound the error of panels on which g does not converge: a step or bend inside.
+    """Bound the error of panels on which g is not resolved because it has a step or a bend
+    inside.
 
     There all rules may err alike, so that their difference says nothing.  The last Legendre
     coefficients of g on such a panel do not decay; they are of the size of the uncertainty

@@ -65,8 +65,8 @@ class Sigmoid(Activation):
             "beta",
             self.beta,
             above=0.0,
-            hint="beta=1; beta=0 would be the constant 1/2, an infinite one a step, which "
-            "has no derivative to learn with",
+            hint="beta=1; beta=0 gives the constant 1/2, and infinite beta a step, whose "
+            "derivative is zero",
         )
 
     @property

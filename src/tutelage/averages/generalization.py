@@ -1,4 +1,4 @@
-"""The generalization error: how wrong the student is on average."""
+"""The generalization error: half the mean squared error of the student on a new input."""
 
 from typing import Any
 
@@ -126,7 +126,7 @@ Batch = tuple[tuple[Activation, Activation], list[Block], Method]
 
 
 def _batches(scenario: Scenario, blocks: list[Block], methods: tuple[Method, ...]) -> list[Batch]:
-    """Group blocks with equal activations: one batch instead of three compiles in a third."""
+    """Group blocks with equal activations: one batch compiles in a third of the time of three."""
     g, h = scenario.student.activation, scenario.teacher.activation
     if scenario.same_activation:
         return [((g, g), blocks, methods[0])]

@@ -119,7 +119,7 @@ DEFAULTS = tuple(kind() for kind in METHODS)
 
 
 def chosen(method: Method | str | None, activations: Activations) -> Method:
-    """The named method, or the best exact one, or else quadrature."""
+    """Return the named method, or the best exact one, or else quadrature."""
     if method is None:
         return next(m for m in DEFAULTS if m.supports(activations))
     if isinstance(method, str):

@@ -124,13 +124,13 @@ def _kinks(C: Float[Array, "... n n"], W: Float[Array, "... K n"]) -> Float[Arra
 
 
 def _angles(C: Array, K: int) -> tuple[Array, Array, Array]:
-    """asin ρ_ia, √(C_ii C_aa - C_ia²) and C_ii, which is 1 for a silent unit; shape (..., K, n)."""
+    """asin ρ_ia, √(C_ii C_aa - C_ia²) and C_ii, or 1 where C_ii = 0; shape (..., K, n)."""
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     rows, columns, c = variance[..., :K, None], variance[..., None, :], C[..., :K, :]
     area = jnp.sqrt(_determinant(rows, c, columns))
     same = np.eye(K, C.shape[-1], dtype=bool)
     arcsine = jnp.where(same, math.pi / 2, math.pi / 2 - angle(area, c))
-    # A silent unit and any other field count as independent.
+    # A field of variance zero counts as independent of all others.
     arcsine = jnp.where((rows <= 0) | (columns <= 0), 0.0, arcsine)
     return arcsine, jnp.where(same, 0.0, area), jnp.where(rows > 0, rows, 1.0)
 

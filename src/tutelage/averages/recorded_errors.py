@@ -116,6 +116,6 @@ def _products(
     for kappa, scale, size in average.curved:
         rho = inside / size
         total = total + scale * kappa(rho)
-        if np.any(inside != c):  # by errors of the integration: along the tangent
+        if np.any(inside != c):  # outside by an integration error: extrapolate along the tangent
             total = total + scale * kappa(rho, 1) * ((c - inside) / size)
     return np.asarray(total)

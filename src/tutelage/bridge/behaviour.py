@@ -113,8 +113,8 @@ class Trial:
     known: Recognised | None
 
     def oddity(self) -> int:
-        """Sort key: known activations first, those without a factor before others; then input
-        order.
+        """Sort key of activations: known ones first, then those with factor 1, then in the order
+        of the input.
         """
         if self.known is None:
             return 2

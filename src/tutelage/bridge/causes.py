@@ -20,7 +20,7 @@ from tutelage.bridge.comparison import (
 )
 from tutelage.bridge.inputs import Structure
 
-# Factor between the examples per step that users report and those that they used.
+# Factor between the reported and the actual number of examples per step that is tested.
 ALTERNATIVE_BATCH_SIZE = 10
 # A batch of more than this part of N is not small.
 LARGE_BATCH = 0.1
@@ -32,8 +32,8 @@ SAME_DECAY = 1e-3
 class Cause(Finding):
     """A possible reason for a deviation of a training from the equations.
 
-    likely: whether the record speaks for it; None if it does not tell.
-    words: what was seen.
+    likely: whether the record supports it; None if the record does not decide.
+    words: the evidence.
     """
 
     name: str
@@ -46,27 +46,29 @@ class Cause(Finding):
         return f"{self.name}: {sign}; {self.words}"
 
 
-def causes_of(problem: Problem, parted: Deviation | None, level: float) -> Iterator[Cause]:
-    """List all possible causes; ``parted`` is the deviation of the run, None if it is within
-    chance.
-    """
-    parts = parted is not None
-    yield _finite_size(problem, parts)
-    if parted is not None:
-        training = [*_optimizer(problem, parted.distance), *_dropout(problem)]
+def causes_of(problem: Problem, deviation: Deviation | None, level: float) -> Iterator[Cause]:
+    """List all possible causes of a deviation, which is None if the run agrees within chance."""
+    departs = deviation is not None
+    yield _finite_size(problem, departs)
+    if deviation is not None:
+        training = [*_optimizer(problem, deviation.distance), *_dropout(problem)]
         yield from training
         if not any(cause.likely for cause in training):
-            yield from _other_numbers(problem, parted.distance, level)
-    yield _batches(problem, parts)
+            yield from _other_numbers(problem, deviation.distance, level)
+    yield _batches(problem, departs)
     yield from _what_moves(problem)
     yield from _data(problem)
     yield from _gaps(problem)
 
 
-def _finite_size(problem: Problem, parts: bool) -> Cause:
+def _finite_size(problem: Problem, departs: bool) -> Cause:
     N = problem.dimension
-    words = "networks of this size go further by chance" if not parts else "chance does not do it"
-    return Cause(f"finite size, N = {N}", not parts, words)
+    words = (
+        "simulated networks of this size deviate more, by chance"
+        if not departs
+        else ("simulated networks of this size deviate less")
+    )
+    return Cause(f"finite size, N = {N}", not departs, words)
 
 
 def _optimizer(problem: Problem, distance: float) -> Iterator[Cause]:
@@ -144,14 +146,14 @@ def _changing_rate(problem: Problem) -> Iterator[Cause]:
     text = problem.record.attrs.get("optimizer_rate_factors")
     if text is not None:
         least, most = json.loads(str(text))
-        words = f"from {least:.3g} to {most:.3g} times the first, and predict has one rate"
+        words = f"from {least:.3g} to {most:.3g} times the first rate, but predict uses one rate"
         yield Cause("learning rate that changes", True, words)
 
 
 def _dropout(problem: Problem) -> Iterator[Cause]:
     parts = problem.record.attrs.get("dropout")
     if parts:
-        yield Cause("dropout", True, f"{parts}, and the equations have none")
+        yield Cause("dropout", True, f"{parts}; the equations have no such layers")
 
 
 def _gaps(problem: Problem) -> Iterator[Cause]:
@@ -170,20 +172,20 @@ def _other_numbers(problem: Problem, distance: float, level: float) -> Iterator[
     run would be one of them.
     """
     η, error = shown_rate(problem)
-    # Usual slips: a loss without its factor ½ or with it twice; and the rate that the motion shows,
-    # if it is none of these.
+    # Common errors: a loss without its factor ½, or with this factor twice; otherwise the rate
+    # estimated from the motion.
     factors = (0.5, 2.0) if not is_far(problem, η, error) else (η / problem.rate,)
     every = {f"η = {f * problem.rate:.4g}": problem.other(factor=f) for f in factors}
     deviations = {name: deviation(other) for name, other in every.items()}
     best = min(deviations, key=lambda name: deviations[name].distance)
     p, likely = deviations[best].p_words, _explains(deviations[best], distance, level)
     hint = f": {_rate_questions(problem, larger=η > problem.rate)}?" if likely else ""
-    words = f"it moves as with η = {η:.3g} ± {error:.1g}; with {best} {p}{hint}"
+    words = f"the overlaps move as with η = {η:.3g} ± {error:.1g}; with {best} {p}{hint}"
     yield Cause("another learning rate", likely, words)
     batch = 1 if problem.batch > 1 else ALTERNATIVE_BATCH_SIZE
     other = deviation(problem.other(batch=batch))
     words = f"with batch = {batch} {other.p_words}"
-    yield Cause("another batch", _explains(other, distance, level), words)
+    yield Cause("another batch size", _explains(other, distance, level), words)
 
 
 def _rate_questions(problem: Problem, *, larger: bool) -> str:
@@ -196,20 +198,20 @@ def _explains(other: Deviation, distance: float, level: float) -> bool:
     return other.p_value > level and other.distance < distance
 
 
-def _batches(problem: Problem, parts: bool) -> Cause:
+def _batches(problem: Problem, departs: bool) -> Cause:
     share = problem.batch / problem.dimension
-    words = f"b/N = {share:.3g}, and the equations need batches much smaller than N"
-    return Cause("batches", parts and share > LARGE_BATCH, words)
+    words = f"b/N = {share:.3g}; the equations need batches much smaller than N"
+    return Cause("batches", departs and share > LARGE_BATCH, words)
 
 
 def _what_moves(problem: Problem) -> Iterator[Cause]:
     record = problem.record
     bias = float(record["largest_bias"].max())
     scale = float(np.sqrt(np.max(np.diagonal(problem.start.Q))))
-    yield Cause("biases", bias > ROUNDING * scale, f"up to {bias:.3g}, and the theory has none")
+    yield Cause("biases", bias > ROUNDING * scale, f"up to {bias:.3g}; the theory has none")
     if "readout" in record and problem.readout_rate == 0:
         v = record["readout"].values
-        words = f"it has moved by {np.max(np.abs(v - v[:, :1])):.3g}, and readout_rate is 0"
+        words = f"it has changed by {np.max(np.abs(v - v[:, :1])):.3g}, although readout_rate is 0"
         yield Cause("second layer", True, words)
 
 
@@ -223,7 +225,11 @@ def _data(problem: Problem) -> Iterator[Cause]:
         return
     names = ("mean", "mean_error", "covariance", "covariance_error")
     structure = Structure(*(float(record.attrs[f"inputs_{name}"]) for name in names))
-    yield Cause("structure of the inputs", bool(structure.words), structure.words or "none is seen")
+    yield Cause(
+        "structure of the inputs",
+        bool(structure.words),
+        structure.words or ("no structure was found"),
+    )
     κ, error = record["field_kurtosis"].values, float(record["field_kurtosis_standard_error"])
     worst = float(κ.flat[np.argmax(np.abs(κ))])
     words = f"excess kurtosis of up to {worst:.3g} ± {error:.2g}"
@@ -239,7 +245,7 @@ def _measured(record: xr.Dataset) -> Cause:
     )
     gap = np.abs(mean - computed) / np.maximum(error, np.finfo(float).tiny)
     k = int(np.argmax(gap))
-    words = f"{mean[k]:.4g} ± {error[k]:.2g} at the {('start', 'end')[k]}, overlaps say "
+    words = f"{mean[k]:.4g} ± {error[k]:.2g} at the {('start', 'end')[k]}, overlaps give "
     words += f"{computed[k]:.4g}"
     far = np.abs(mean[k] - computed[k]) > DEVIATIONS * error[k] + ROUNDING
-    return Cause("another error on the data", bool(far), words)
+    return Cause("different error on the data", bool(far), words)

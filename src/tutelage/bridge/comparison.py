@@ -25,7 +25,7 @@ from tutelage.simulation.statistics import components, observed
 
 # Overlaps change slowly: more times of a smooth curve would test nothing new.
 MOST_TIMES = 64
-# Overlaps of weights in float32.
+# Relative error of overlaps of float32 weights.
 ROUNDING = 1e-6
 # An estimate differs from another number if they are this many standard errors apart.
 DEVIATIONS = 5.0
@@ -51,7 +51,7 @@ class Problem:
     def of(
         cls, record: xr.Dataset, scenario: Scenario | None, runs: int, seed: int, progress: bool
     ) -> "Problem":
-        record = record.isel(time=_there(record))
+        record = record.isel(time=_finite_times(record))
         first = record.isel(run=0, time=0)
         described = _scenario(record) if scenario is None else scenario
         Q, R = (first[name].values for name in "QR")
@@ -175,7 +175,7 @@ class Problem:
         return components(self.record.isel(run=0, time=at), names)[1]
 
 
-def _there(record: xr.Dataset) -> np.ndarray:
+def _finite_times(record: xr.Dataset) -> np.ndarray:
     """Return the indices of the times before a divergence, at least two."""
     indices = np.flatnonzero(record["generalization_error"].isel(run=0).notnull().values)
     if len(indices) < 2:
@@ -195,7 +195,7 @@ def _scenario(record: xr.Dataset) -> Scenario:
         hint = "tl.bridge.predict(record, scenario=recorder.scenario)"
         raise InputError("scenario", problem.received, problem.allowed, hint) from None
     if not isinstance(scenario, Scenario):
-        raise InputError("record", "no attribute 'scenario'", "a record has one")
+        raise InputError("record", "no attribute 'scenario'", "a record has this attribute")
     return scenario
 
 

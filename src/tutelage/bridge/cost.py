@@ -13,7 +13,8 @@ from tutelage.averages.methods import Conditional, chosen
 from tutelage.bridge.comparison import MOST_TIMES, Problem
 from tutelage.runs.progress import in_words
 
-# Shorter work is announced only if progress is requested; longer work also says how to shorten it.
+# Below the first time the work is announced only if progress is requested; above the second time
+# the message says how to shorten it.
 SILENT_SECONDS, LONG_SECONDS = 30.0, 180.0
 # Compiling the equations and the simulation: units with closed forms, and others.
 COMPILE_EXACT, COMPILE_INTEGRATED = 10.0, 40.0
@@ -64,13 +65,14 @@ def words(problem: Problem, first: float, each: float) -> str:
     layers = "both layers learn" if problem.readout_rate else "the first layer learns"
     steps = round(until * problem.dimension)
     text = (
-        f"predict integrates the equations to α = {until:.4g} (K = {scenario.K}, "
-        f"M = {scenario.M}, {name}, {layers}) and simulates {problem.runs} networks of "
-        f"N = {problem.dimension} inputs for {steps} steps: about {in_words(first)} of processor "
-        f"time, and about {in_words(ALTERNATIVES * each)} more if the run departs from them"
+        f"predict integrates the equations to α = {until:.4g} (K = {scenario.K}, M = "
+        f"{scenario.M}, {name}, {layers}) and simulates {problem.runs} networks of N = "
+        f"{problem.dimension} inputs for {steps} steps: about {in_words(first)} of processor "
+        f"time, and about {in_words(ALTERNATIVES * each)} more if the run departs from the "
+        "equations"
     )
     if first < LONG_SECONDS:
         return text
     integrated = "" if is_exact(scenario) else f"{name} units have no closed forms, erf and ReLU do"
-    shorter = "record.isel(time=slice(0, n)) of n records takes less"
+    shorter = "a shorter record takes less: record.isel(time=slice(0, n))"
     return f"{text}; {'; '.join(filter(None, (integrated, shorter)))}"

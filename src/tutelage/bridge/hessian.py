@@ -103,7 +103,7 @@ def _pair(data: object) -> tuple[Any, Any]:
             "(inputs, targets)",
         )
     inputs, targets = (as_array(f"data[{i}]", x) for i, x in enumerate(data))
-    whole = "int" in str(getattr(data[1], "dtype", ""))  # labels
+    whole = "int" in str(getattr(data[1], "dtype", ""))  # integers are labels
     if len(inputs.shape) < 1 or len(targets.shape) < 1 or len(inputs) != len(targets):
         received = f"inputs of shape {inputs.shape} and targets of shape {targets.shape}"
         raise InputError("data", received, "there has to be a target for every input")

@@ -25,7 +25,7 @@ def functions(argument: str, network: Description) -> tuple[Function, ...]:
         return network.functions
     if network.call is not None:
         for g in network.functions:
-            if _is(network, (g,) * count):
+            if _agrees(network, (g,) * count):
                 return (g,) * count
         if len(network.layers) == 2:
             hidden = units(argument, network, None)
@@ -59,7 +59,7 @@ def for_jax(function: Function) -> Any:
     return jnp.vectorize(Spline.through(function.values, ()))
 
 
-def _is(network: Description, between: tuple[Function, ...]) -> bool:
+def _agrees(network: Description, between: tuple[Function, ...]) -> bool:
     """Return whether the layers with these functions compute what the network computes."""
     ξ = (
         4

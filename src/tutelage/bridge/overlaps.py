@@ -124,5 +124,5 @@ def _check_first(
     for network, name in zip((student, teacher), names, strict=True):
         if network.layers[0].name != name:
             allowed = "this layer does not receive the inputs of the network"
-            hint = "tl.bridge.correlations, or leave out inputs="
+            hint = "tl.bridge.correlations, or no inputs="
             raise InputError(argument, repr(name), allowed, hint)

@@ -36,7 +36,7 @@ class Prediction(Finding):
     deviation: the largest deviation of the run, in units of the networks' root mean square.
     threshold: what as many networks as a fraction 1 - level of them stay below.
     quantity, time: where that is, such as "R_12".
-    parts_at: the first time at which the run is beyond the threshold; None if it is not.
+    departs_at: the first time at which the run is beyond the threshold; None if it is not.
     causes: what may be the reason, each a `Cause`.
     """
 
@@ -50,12 +50,12 @@ class Prediction(Finding):
     threshold: float
     quantity: str
     time: float
-    parts_at: float | None
+    departs_at: float | None
     causes: tuple[Cause, ...]
 
     @property
     def agrees(self) -> bool:
-        """Whether the equations, with the fluctuations of N inputs, describe the run."""
+        """Return whether the equations, with the fluctuations of N inputs, describe the run."""
         return self.p_value > self.level
 
     @property
@@ -68,17 +68,17 @@ class Prediction(Finding):
             return f"the equations diverge at α = {ended:.4g}, and the run does not"
         if not math.isfinite(self.deviation):
             return f"simulated networks of N = {N} inputs diverge, and the run does not"
-        assert self.parts_at is not None
-        return f"the run departs from the equations at α = {self.parts_at:.4g}"
+        assert self.departs_at is not None
+        return f"the run departs from the equations at α = {self.departs_at:.4g}"
 
     def __str__(self) -> str:
         lines = [self.verdict]
         if math.isfinite(self.deviation):
             lines.append(
-                f"largest deviation {self.deviation:.2f} times that of networks of the same size "
-                f"({self.quantity} at α = {self.time:.4g}), "
-                f"{p_in_words(self.p_value, self.compared)}; "
-                f"{self.threshold:.2f} at the level {self.level:g}"
+                f"largest deviation {self.deviation:.2f} times that of networks of the same "
+                f"size ({self.quantity} at α = {self.time:.4g}), "
+                f"{p_in_words(self.p_value, self.compared)}; {self.threshold:.2f} is allowed at "
+                f"the level {self.level:g}"
             )
         lines += [cause.brief for cause in self.causes if cause.likely or not self.agrees]
         return "\n".join(lines)
@@ -124,7 +124,7 @@ def predict(
 
     Returns:
         A `Prediction`: ``theory`` and ``record`` for `tutelage.figures.prediction`, ``agrees``,
-        ``parts_at`` and ``causes``; as a string, in words.
+        ``departs_at`` and ``causes``; as a string, in words.
 
     Raises:
         InputError: if it is no record of one run.
@@ -145,7 +145,9 @@ def predict(
 
 
 def _warn_of_another_rate(problem: Problem) -> None:
-    """Warn before the work: equations with a far too large rate may take hours."""
+    """Warn before the computation if the rate is far too large: the equations may then take
+    hours.
+    """
     η, error = shown_rate(problem)
     if is_far(problem, η, error):
         usual = (
@@ -178,6 +180,6 @@ def _predicted(problem: Problem, level: float) -> Prediction:
         threshold=threshold,
         quantity=largest.symbols[c],
         time=first + float(problem.times[t]),
-        parts_at=first + float(problem.times[beyond[0]]) if parts else None,
+        departs_at=first + float(problem.times[beyond[0]]) if parts else None,
         causes=tuple(causes_of(problem, largest if parts else None, level)),
     )

@@ -83,14 +83,14 @@ def _rate(given: float | None, optimizer: Optimizer | None) -> Any:
         if len(rates) == 1:
             return rates[0]
         received = f"{len(rates)} rates of the optimizer" if optimizer is not None else "none"
-        allowed = "there has to be one learning rate, that of the first layer"
+        allowed = "one learning rate is needed: the rate of the first layer"
         raise InputError("learning_rate", received, allowed, "learning_rate=0.5 / N")
     finite_number("learning_rate", given, above=0.0, hint="0.5 / N")
     if optimizer is None or not rates or optimizer.includes_momentum(given):
         return given
     if not any(math.isclose(given, rate, rel_tol=SAME_RATE) for rate in rates):
         received, allowed = f"{given:g}", f"the optimizer has {', '.join(f'{x:g}' for x in rates)}"
-        hint = "learning_rate=None to take that of the optimizer"
+        hint = "learning_rate=None for the rate of the optimizer"
         raise InputError("learning_rate", received, allowed, hint)
     return given
 
@@ -192,7 +192,7 @@ class Recorder:
         self._loss = loss
         every = max(1, N // RECORDS) if every is None else positive_integer("every", every)
         if positive_integer("most", most, "most=1000") < 2:
-            raise InputError("most", repr(most), "there has to be a start and an end", "most=1000")
+            raise InputError("most", repr(most), "it has to have a start and an end", "most=1000")
         self._records = _Records(every, most, [], {})
         self._inputs = None if inputs is None else check_inputs("inputs", inputs, N)
         self._structure = None if self._inputs is None else structure(self._inputs)
@@ -298,7 +298,7 @@ class Recorder:
         self._scenario = of_units(J, B, self._activation, T)
         self._first = np.array(J.weights), None if J.readout is None else np.array(J.readout)
         if self._path is not None and self._path.exists():
-            self._go_on(step, network)
+            self._continue_file(step, network)
 
     def _weights(self, network: Description) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """Return J, c v and biases of a student like the first one."""
@@ -414,7 +414,7 @@ class Recorder:
         return {"computed_by": "bridge.Recorder", **attributes, **versions()}
 
     def save(self) -> None:
-        """Write the file now; if writing fails, warn and let the training go on."""
+        """Write the file now; if writing fails, warn and continue the training."""
         if self._path is None:
             raise InputError("path", "none", "the recorder has no file", 'Recorder(path="run.nc")')
         begun = time.monotonic()
@@ -427,10 +427,10 @@ class Recorder:
             results.save(found, self._path)
         except OSError as problem:
             words = f"record {str(self._path)!r} could not be written ({files.reason(problem)})"
-            warnings.warn(f"{words}: the training goes on", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"{words}: the training continues", RuntimeWarning, stacklevel=3)
         self._saved = time.monotonic()
 
-    def _go_on(self, step: int, network: Description) -> None:
+    def _continue_file(self, step: int, network: Description) -> None:
         """Continue from the records before this step in a file of the same training."""
         assert isinstance(self._path, Path)
         stored, current = results.load(self._path), self._attributes()

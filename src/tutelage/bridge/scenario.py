@@ -60,7 +60,7 @@ def scenario(
 
 
 def of_units(J: Units, B: Units, activation: object, T: np.ndarray) -> Scenario:
-    """Return the scenario of two hidden layers; structured inputs are left to the caller."""
+    """Return the scenario of two hidden layers, without checking the structure of the inputs."""
     given = activation if isinstance(activation, tuple) else (activation, activation)
     if len(given) != 2:
         allowed = "it has to be one activation, or a pair for student and teacher"
@@ -79,9 +79,9 @@ def _check_structure(inputs: ArrayLike, dimension: int) -> None:
         raise InputError(
             "inputs",
             f"data with {deviations.words}",
-            "the equations here are those of components with mean 0, variance 1 and no correlation",
-            "whitened data, or tl.bridge.overlaps and tl.generalization_error, which need no more "
-            "than Gaussian fields",
+            "the equations assume components with mean 0, variance 1 and no correlation",
+            "whitened data, or tl.bridge.overlaps and tl.generalization_error, which only need "
+            "Gaussian fields",
         )
 
 

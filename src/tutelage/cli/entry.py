@@ -97,7 +97,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback(epilog="Example: tutelage reproduce oostwal2019")
 def tutelage_command(
     version: Annotated[
-        bool | None,  # None is the result of the callback
+        bool | None,  # typer passes None from the callback
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:

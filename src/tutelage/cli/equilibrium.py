@@ -51,7 +51,9 @@ def equilibrium(
         str | None,
         typer.Option(
             metavar="FIRST:LAST:COUNT",
-            help=f"Instead of curves, a diagram over the parameter of {' or '.join(FAMILIES)}.",
+            help=(
+                f"Draw a diagram over the parameter of {' or '.join(FAMILIES)} instead of curves."
+            ),
         ),
     ] = None,
     temperature: Annotated[
@@ -66,7 +68,7 @@ def equilibrium(
         str | None,
         typer.Option(
             metavar="FIRST:LAST:COUNT",
-            help="Instead of curves, a diagram over the load and these temperatures.",
+            help="Draw a diagram over load and temperature instead of curves.",
         ),
     ] = None,
     approximation: Annotated[
@@ -95,7 +97,7 @@ def equilibrium(
     if loads is not None:
         alpha = options.grid("--loads", loads, "0:60:601", from_zero=True)
     if phase_diagram is not None:
-        _tell_diagram(activation, phase_diagram, alpha, K, as_json, files)
+        _report_diagram(activation, phase_diagram, alpha, K, as_json, files)
         return
     g = options.activation("--activation", activation)
     several = _temperatures(temperatures, temperature, load)
@@ -199,13 +201,13 @@ def _print_states(load: float, minima: tuple["State", ...]) -> None:
     table = printing.framed(title, "state", "R", "S", "C", "ε_g", "βf/K", "stable")
     for state in minima:
         numbers = (state.R, state.S, state.C, state.generalization_error)
-        stable = "in all overlaps" if state.stable else "if units stay alike"
+        stable = "in all overlaps" if state.stable else "if units stay equal"
         row = [*(f"{x:.8f}" for x in numbers), f"{state.free_energy_per_unit:.8f}", stable]
         table.add_row(state.kind, *row)
     printing.show(table)
 
 
-def _tell_diagram(
+def _report_diagram(
     activation: str,
     parameters: str,
     loads: "np.ndarray | None",
@@ -256,7 +258,7 @@ def _print_diagram(diagram: "xr.Dataset", family: str, K: int | float) -> None:
     table = printing.framed(title, "parameter", *(SYMBOLS[name] for name in LOADS), "order")
     for number in printing.shown_rows(table, diagram.sizes["activation"]):
         row = diagram.isel(activation=number)
-        loads = [printing.known(row[name].item(), ".6f") for name in LOADS]
+        loads = [printing.number_or_dash(row[name].item(), ".6f") for name in LOADS]
         parameter = row[f"activation_{FAMILIES[family].name}"].item()
         table.add_row(f"{parameter:.4g}", *loads, str(row["order"].item()))
     printing.show(table)

@@ -11,7 +11,9 @@ def explore(
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     public: Annotated[
         bool,
-        typer.Option("--public", help="Listen on all interfaces, not on this machine alone."),
+        typer.Option(
+            "--public", help=("Listen on all network interfaces, not only on this machine.")
+        ),
     ] = False,
     token: Annotated[
         str | None,
@@ -21,7 +23,7 @@ def explore(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(metavar="COUNT", help="Processes that compute; 2 to 4 by default."),
+        typer.Option(metavar="COUNT", help="Number of worker processes; 2 to 4 by default."),
     ] = None,
     report: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder of the report to show.")
@@ -33,7 +35,7 @@ def explore(
     export: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE.html", help="Instead, write one page that works without a server."
+            metavar="FILE.html", help="Write one page that works without a server, and stop."
         ),
     ] = None,
 ) -> None:

@@ -35,7 +35,10 @@ def online(
     teacher_activation: options.TeacherUnit = None,
     learning_rate: Annotated[
         float,
-        typer.Option(metavar="ETA", help="0 is the limit of small rates, time in units of 1/ETA."),
+        typer.Option(
+            metavar="ETA",
+            help=("Learning rate; 0: the limit of small rates, time in units of 1/ETA."),
+        ),
     ] = 1.0,
     until: options.Until = 100.0,
     teacher_norms: options.TeacherNorms = None,
@@ -50,7 +53,7 @@ def online(
         str | None,
         typer.Option(
             metavar="FIRST:LAST:COUNT",
-            help="Many learning rates, a run each, instead of --learning-rate.",
+            help="Several learning rates, one run each, instead of --learning-rate.",
         ),
     ] = None,
     fixed_points: Annotated[
@@ -119,7 +122,7 @@ def online(
         points = _fixed_points(scenario, learning_rate, **steps) if fixed_points else None
         steps["readout_rate"] /= (
             learning_rate or 1.0
-        )  # there the numbers grow together, in units of η
+        )  # In this limit both rates scale together: the readout rate is in units of η.
         rates = _critical(scenario, start, **steps) if critical else None
         if as_json:
             printing.print_json(_for_json(run, points, rates))

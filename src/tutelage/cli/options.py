@@ -46,7 +46,7 @@ TeacherUnit = Annotated[
     str | None,
     typer.Option(
         metavar="NAME[:PARAMETER]",
-        help="Activation of the teacher; by default that of the student.",
+        help="Activation of the teacher; by default the student's.",
         autocompletion=_units,
     ),
 ]
@@ -249,7 +249,7 @@ def grid(option: str, text: str, example: str, *, from_zero: bool = False) -> "n
 
     try:
         first, last, count = text.split(":")
-        check_memory(f"the COUNT of {option}", int(count), lambda n: 100 * n, "so many curves")
+        check_memory(f"the COUNT of {option}", int(count), lambda n: 100 * n, "the curves")
         values = np.linspace(float(first), float(last), int(count))
     except InputError:
         raise
@@ -292,7 +292,7 @@ def scenario(
     if outputs != teacher_outputs:
         received, allowed = (
             f"{outputs} output(s)",
-            f"--readout has {teacher_outputs}, a row for each",
+            f"--readout has {teacher_outputs} output(s); both need one row per output",
         )
         raise InputError(
             "--teacher-readout",
@@ -339,5 +339,5 @@ def _check_angles(q: "np.ndarray", r: "np.ndarray", t: "np.ndarray") -> None:
             f"with Q_{i + 1}{i + 1} = {q[i]:g} and T_{i + 1}{i + 1} = {t[i]:g} it is at most "
             f"√(Q T) = {largest:g}"
         )
-        received = f"R_{i + 1}{i + 1} = {r[i]:g} (0.001 where it is left out)"
+        received = f"R_{i + 1}{i + 1} = {r[i]:g} (the default is 0.001)"
         raise InputError("--start-r", received, allowed, f"--start-r {0.5 * largest:.2g}")

@@ -132,17 +132,17 @@ class Files:
     ) -> None:
         problem = problem or flushed()
         if is_interrupt(problem):
-            say_interrupted(self._kept())
+            say_interrupted(self._saved_words())
             raise typer.Exit(interrupted()) from None
         if is_of_output(problem):
-            say(f"{unprinted(problem)}; {self._kept()}")
+            say(f"{unprinted(problem)}; {self._saved_words()}")
             raise typer.Exit(1) from None
         if isinstance(problem, Exception) and self._result is not None:
-            say(self._kept())
+            say(self._saved_words())
         if problem is None and self._failed:
             raise typer.Exit(1)
 
-    def _kept(self) -> str:
+    def _saved_words(self) -> str:
         """Describe the saved files, and how to continue."""
         if self._folder is not None:
             return in_folder(self._folder)

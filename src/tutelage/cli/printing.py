@@ -24,7 +24,7 @@ def console(stderr: bool = False) -> "Console":
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
-            raise  # the command reports what happened to its result
+            raise  # the command itself reports that its output was not written
 
     screen = Screen(stderr=stderr, highlight=False)
     if not screen.is_terminal:
@@ -107,7 +107,7 @@ def matrix(values: Any, spread: Any = None) -> str:
     return "\n".join("  ".join(line) for line in cells)
 
 
-def known(value: float, digits: str) -> str:
+def number_or_dash(value: float, digits: str) -> str:
     """Format a number, or a dash if it is unknown."""
     return f"{value:{digits}}" if math.isfinite(value) else "–"
 

@@ -18,10 +18,10 @@ from tutelage.runs.files import NotWritten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WORDS = 24  # width of the column with values that a paper gives in words
+WORDS = 24  # width of the column for values that a paper gives in words
 # A section that takes longer (in seconds) is named in a log.
 ANNOUNCE_SECONDS = 1.0
-MEMORY = "4 GB"  # all papers at their small size took 3.8
+MEMORY = "4 GB"  # all papers at their small size took 3.8 GB
 NOTABLE = ("differs", "in our reading", "depends", "corrected")
 COLOURS = {
     "agrees": "green",
@@ -46,7 +46,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="PAPER",
-            help=f"Citation keys: {', '.join(PAPERS)}; all of them when none is named.",
+            help=f"Citation keys: {', '.join(PAPERS)}; by default all papers.",
             show_default=False,
             autocompletion=_papers,
         ),
@@ -58,12 +58,8 @@ def reproduce(
     full: Annotated[
         bool, typer.Option("--full", help="Compute at the papers' sizes, which takes hours.")
     ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Compute again what earlier runs have stored.")
-    ] = False,
-    workers: Annotated[
-        int, typer.Option(metavar="COUNT", help="Processes that compute sections.")
-    ] = 1,
+    again: Annotated[bool, typer.Option("--again", help="Recompute stored sections.")] = False,
+    workers: Annotated[int, typer.Option(metavar="COUNT", help="Number of worker processes.")] = 1,
     all_rows: Annotated[
         bool, typer.Option("--rows", help="Print every row, and the notes below them.")
     ] = False,
@@ -119,12 +115,12 @@ def _build(
     from tutelage.report import build
 
     if full:
-        _say_what_is_more(papers, figure)
+        _announce_full_runs(papers, figure)
     with _progress() as show:
         return build(papers, figure, full, again, out, workers, show)
 
 
-def _say_what_is_more(papers: list[str], figure: str | None) -> None:
+def _announce_full_runs(papers: list[str], figure: str | None) -> None:
     """Print what full runs compute and how long they take, before they start."""
     for entry in sections(papers, figure):
         if entry.section.full:
@@ -235,7 +231,7 @@ def _print_counts(rows: list[dict[str, Any]]) -> None:
         printed.add_row(paper, str(sum(numbers)), *map(str, numbers))
     console().print(printed, f"\n{summary(row['verdict'] for row in rows)}")
     if before := sum(bool(row["recorded"]) for row in rows):
-        console().print(f"{before} of them recorded before; --full computes them again")
+        console().print(f"{before} of them from recorded results; --full recomputes them")
 
 
 def _verdict(row: dict[str, Any]) -> str:

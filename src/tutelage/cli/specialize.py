@@ -14,7 +14,7 @@ from tutelage.cli.output_files import Files
 if TYPE_CHECKING:
     import xarray as xr
 
-MOST_NODES = 8  # of a layer whose followers are named
+MOST_NODES = 8  # largest number of nodes of a layer whose followers are listed
 
 
 def specialize(
@@ -45,7 +45,7 @@ def specialize(
     evaluation: Annotated[
         int, typer.Option(metavar="COUNT", help="Examples of the evaluation set.")
     ] = 1000,
-    batch: Annotated[int, typer.Option(metavar="COUNT", help="Examples in a step.")] = 16,
+    batch: Annotated[int, typer.Option(metavar="COUNT", help="Examples per step.")] = 16,
     learning_rate: options.LearningRate = 0.01,
     construction: Annotated[
         str,

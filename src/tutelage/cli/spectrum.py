@@ -63,14 +63,18 @@ def spectrum(
     ] = "10",
     activation: options.Unit = "swish",
     beta: Annotated[
-        Beta, typer.Option(help="Whether the β of swish or sigmoid is learned, and of which units.")
+        Beta,
+        typer.Option(
+            help="The β of swish or sigmoid: fixed, trained in common, or trained per unit."
+        ),
     ] = Beta.fixed,
     beta_start: Annotated[
         str | None,
         typer.Option(metavar="MEAN[,SPREAD]", help="Initial value of a trainable β."),
     ] = None,
     output: Annotated[
-        Output, typer.Option(help="Several outputs: softmax, or a sigmoid for each label but 0.")
+        Output,
+        typer.Option(help=("Meaning of outputs: softmax, or one sigmoid per label except 0.")),
     ] = Output.softmax,
     epochs: Annotated[int, typer.Option(help="Steps with the gradient of all examples.")] = 1000,
     runs: options.Runs = 1,
@@ -81,7 +85,10 @@ def spectrum(
         float, typer.Option(help="Learning-rate decay: a factor for every step.")
     ] = 1.0,
     spectra: Annotated[
-        int, typer.Option(metavar="COUNT", help="Spectra of each network, at epochs from 0 on.")
+        int,
+        typer.Option(
+            metavar="COUNT", help=("Number of spectra per network, from epoch 0 to the last.")
+        ),
     ] = 3,
     tolerance: Annotated[
         float, typer.Option(help="|λ| below this fraction of the largest counts as zero.")
@@ -260,7 +267,9 @@ def _print(run: "xr.Dataset") -> None:
         ends = [float(one["eigenvalues"][:, i].median()) for i in (0, -1)]
         table.add_row(str(epoch), *(f"{x:.6g}" for x in (*numbers, *ends)))
     screen = printing.console()
-    screen.print(f"{_title(run)}; what counts as zero: {float(run.attrs['tolerance']):g} max|λ|")
+    screen.print(
+        f"{_title(run)}; eigenvalues below {float(run.attrs['tolerance']):g} max|λ| count as zero"
+    )
     printing.show(table)
     gone = int((run["outcome"] == "diverged").sum())
     if gone:

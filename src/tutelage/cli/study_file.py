@@ -19,7 +19,7 @@ OPTIONS = {
     "function": 'function = "online.evolve" at the top of the file',
     "over": "[over]",
 }
-MAX_COUNT = 1_000_000  # values of one argument
+MAX_COUNT = 1_000_000  # largest number of values of one argument
 UNITS = ("activation", "student_activation", "teacher_activation")
 EXAMPLE = """\
 # The last error of two students over learning rate and weight decay, for three kinds of units.
@@ -68,13 +68,13 @@ def read(path: Path) -> dict[str, Any]:
     content = _content(path)
     unknown = [key for key in content if key not in KEYS]
     if unknown:
-        raise _refused(unknown[0], "an unknown entry", f"there are {', '.join(KEYS)}")
+        raise _refused(unknown[0], "an unknown entry", f"the entries are {', '.join(KEYS)}")
     if "function" not in content or not isinstance(content["function"], str):
         raise _refused(
             "function", short_repr(content.get("function")), "it has to be a name", "online.evolve"
         )
     if ("over" in content) == ("points" in content):
-        raise _refused("over", "neither or both", "there is either [over] or [[points]]")
+        raise _refused("over", "neither or both", "exactly one of [over] and [[points]] is needed")
     from tutelage.runs.public_names import public_function
     from tutelage.sweeps.study import check_from_file
 

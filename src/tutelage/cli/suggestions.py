@@ -30,7 +30,7 @@ UNITS = {
 }
 # On narrower terminals descriptions are written below the options.
 NARROW_COLUMNS = 60
-# Longer than any summary.
+# A limit on the length of a summary that no summary exceeds.
 UNLIMITED = 1000
 
 

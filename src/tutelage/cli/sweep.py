@@ -12,7 +12,7 @@ from tutelage.cli.output_files import Files, say
 if TYPE_CHECKING:
     import xarray as xr
 
-# Rows of a table on a screen.
+# Largest number of rows of a table on a screen.
 MOST_ROWS = 40
 
 
@@ -32,7 +32,7 @@ def sweep(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(metavar="COUNT", help="Processes that compute; all cores by default."),
+        typer.Option(metavar="COUNT", help="Number of worker processes; all cores by default."),
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -44,7 +44,7 @@ def sweep(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over; the existing store is renamed.")
     ] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Try points again that failed.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Retry failed points.")] = False,
     variable: Annotated[
         str | None, typer.Option(metavar="NAME", help="Variable to show and draw.")
     ] = None,
@@ -221,4 +221,4 @@ def _arguments(study: "xr.Dataset") -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    return printing.known(value, ".6g") if isinstance(value, float) else str(value)
+    return printing.number_or_dash(value, ".6g") if isinstance(value, float) else str(value)

@@ -186,7 +186,7 @@ def _print_diagram(diagram: "xr.Dataset", name: str, K: int | float, approximati
     table = printing.framed(title, "T", *SYMBOLS.values(), "order")
     for number in printing.shown_rows(table, diagram.sizes["temperature"]):
         row = diagram.isel(temperature=number)
-        loads = [printing.known(row[name].item(), ".6f") for name in SYMBOLS]
+        loads = [printing.number_or_dash(row[name].item(), ".6f") for name in SYMBOLS]
         table.add_row(f"{row['temperature'].item():.4g}", *loads, str(row["order"].item()))
     printing.show(table)
     noise = float(diagram.coords.get("label_noise", 0.0))

@@ -53,7 +53,7 @@ def run_epochs(
     with checkpoint:
         if epoch == 0 and not records and 0 in recorded:
             records.append(measure(state))
-        checkpoint.keep(partial(content, state, records.copy(), epoch))
+        checkpoint.update(partial(content, state, records.copy(), epoch))
         while epoch < epochs:
             state, epoch = advance(state, epoch), epoch + 1
             if diverged(state):
@@ -61,7 +61,7 @@ def run_epochs(
                 epoch = epochs
             elif epoch in recorded:
                 records.append(measure(state))
-            checkpoint.keep(partial(content, state, records.copy(), epoch))
+            checkpoint.update(partial(content, state, records.copy(), epoch))
             watch(epoch, records)
     checkpoint.save(partial(content, state, records, epoch))
     return state, _stacked(records)

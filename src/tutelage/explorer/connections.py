@@ -10,14 +10,15 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_SECONDS = 10.0  # from the connection, or from the first byte of a further request
-MAX_WITHOUT_REQUEST = 100  # connections; less than `serve.MAX_CONNECTIONS`
+# seconds from the opening of a connection, or from the first byte of a further request
+HEAD_SECONDS = 10.0
+MAX_WITHOUT_REQUEST = 100  # number of connections; less than `serve.MAX_CONNECTIONS`
 
 
 class LimitedConnection(H11Protocol):
     """A connection that is closed if the head of its request does not arrive in time."""
 
-    # In the order in which they started to wait.
+    # Connections without a request, the one that has waited longest first.
     _without_request: ClassVar[dict["LimitedConnection", asyncio.TimerHandle]] = {}
 
     def connection_made(self, transport: Any) -> None:

@@ -27,11 +27,12 @@ PLAYED = {
     "student_correlation_1": "student nodes",
     "teacher_correlation_1": "teacher nodes",
     "best_correlation_1": "teacher nodes",
-    "correlation_1": "who follows whom",
+    "correlation_1": "correlations of nodes",
     "training_loss": "loss",
 }
-HEADER_LINES, MAX_LINE_LENGTH = 200, 100_000  # read of a table for the names of its columns
-MAX_BYTES = 200 * 2**20  # of a file that is played back
+# lines and characters that are read to find the names of the columns of a table
+HEADER_LINES, MAX_LINE_LENGTH = 200, 100_000
+MAX_BYTES = 200 * 2**20  # largest file that can be played back
 
 
 def choose(report: Path | str, files: Path | str | None) -> None:
@@ -154,7 +155,7 @@ def picture(name: Any) -> bytes | None:
     if not has_picture(name):
         return None
     try:
-        # Not followed if the file was replaced by a link after the check.
+        # O_NOFOLLOW: since the check the file may have been replaced by a link.
         handle = os.open(report() / "figures" / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with open(handle, "rb") as file:
             return file.read(MAX_BYTES)

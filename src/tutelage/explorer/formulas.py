@@ -94,7 +94,7 @@ def read(text: str) -> Node:
 on. Try: x/(1 + exp(-x)).
     """
     if len(text) > LONGEST:
-        raise refused(text, f"a formula has at most {LONGEST} letters")
+        raise refused(text, f"a formula has at most {LONGEST} characters")
     try:
         tree = Reader(text).all()
     except InputError as problem:
@@ -317,7 +317,7 @@ def parity(node: Node) -> str:
         return "odd"
     kinds = [parity(part) for part in node.parts]
     if node.name in ("+", "-"):
-        if node.parts[0] == Node("number"):  # a sign
+        if node.parts[0] == Node("number"):  # a sign without a left operand
             return kinds[1]
         return kinds[0] if kinds[0] == kinds[1] else "none"
     if "none" in kinds:

@@ -89,7 +89,7 @@ class Guard:
         if not self._from_here(scope, headers, hosts[0]):
             return 403, {}, "this server answers its own page only"
         if len(scope.get("query_string", b"")) > LONGEST_QUERY:
-            return 414, {}, f"an address has at most {LONGEST_QUERY} letters"
+            return 414, {}, f"an address has at most {LONGEST_QUERY} characters"
         if scope["method"] not in ("GET", "HEAD") and scope["path"] != "/api/stop":
             return 405, {}, "this address only accepts GET requests"
         return None if self.token is None else self._without_token(scope, headers)

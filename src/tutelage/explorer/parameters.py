@@ -90,7 +90,7 @@ class Parameter:
         if self.kind == "choice":
             return self._one_of(text, {value: value for value, _ in self.choices})
         if len(text) > self.longest or not text.isprintable():
-            allowed = f"it has to be one line of at most {self.longest} letters"
+            allowed = f"it has to be one line of at most {self.longest} characters"
             raise InputError(self.name, short_repr(text), allowed, f"{self.default or 'nothing'}")
         return text.strip()
 

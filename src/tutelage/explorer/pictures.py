@@ -17,7 +17,9 @@ TraceKind = Literal["line", "dashed", "dotted", "points", "faint", "heat"]
 
 @dataclass(frozen=True)
 class Axis:
-    """label: symbol and meaning; scales: the available scales; range: None for all data."""
+    """An axis: its label (symbol and meaning), the scales to choose from, and its range, None
+    for all data.
+    """
 
     label: str
     symbol: str
@@ -28,7 +30,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Trace:
-    """family: determines the colour; member: the dashes; error: half length of error bars."""
+    """A curve or map: its family determines the colour, its member the dashes; error bars have
+    half length `error`.
+    """
 
     name: str
     family: str
@@ -51,7 +55,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """description: one sentence for screen readers."""
+    """A panel with axes, traces and marks; ``description`` is one sentence for screen readers."""
 
     name: str
     title: str

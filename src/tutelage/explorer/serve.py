@@ -16,7 +16,7 @@ PORT = 8765
 NEEDED = ("fastapi", "uvicorn", "plotly")
 TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # characters allowed in an address and a cookie
 WITHOUT_TOKEN = "none"
-MAX_CONNECTIONS = 500  # further ones are answered with 503
+MAX_CONNECTIONS = 500  # a further connection is answered with status 503
 
 
 def check_installed() -> None:

@@ -37,9 +37,9 @@ TYPES = {
 }
 FILES = {"nc": "application/x-netcdf", "csv": "text/csv; charset=utf-8"}
 PREDRAWN_VIEWS = ("online", "transitions")  # drawn when the server starts
-# For other clients and the back button.
+# The cache serves other clients and the back button.
 MAX_CACHED_PICTURES = 200
-POLL_SECONDS = 0.5  # between checks that the client is still connected
+POLL_SECONDS = 0.5  # interval between checks that the client is still connected
 # Parameters of a request that are not part of the state.
 REQUEST_PARAMETERS = ("view", "client", "slot", "number", "part", "format")
 PARTS = {"": "picture", "details": "details"}
@@ -49,7 +49,7 @@ Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ViewRequest:
     """A validated request: view, state, and requesting client."""
 
     view: Any
@@ -84,7 +84,7 @@ class Explorer:
         self.cache: OrderedDict[Key, bytes] = OrderedDict()
         self.first: dict[Key, asyncio.Task[None]] = {}
 
-    def asked(self, request: Request) -> Asked:
+    def asked(self, request: Request) -> ViewRequest:
         """Return the validated request."""
         query = query_of(request)
         view = _one_of("view", query.pop("view", "online"), VIEWS)
@@ -93,7 +93,7 @@ class Explorer:
         if task == "details" and not view.DETAILS:
             raise InputError("part", "'details'", f"the view {view.NAME} has no details", "part=")
         query.pop("format", None)
-        return Asked(view, state_of(view.PARAMETERS, query), owner, number, task)
+        return ViewRequest(view, state_of(view.PARAMETERS, query), owner, number, task)
 
     def owner(self, request: Request) -> tuple[str, str]:
         return self._owner(query_of(request))[0]
@@ -110,7 +110,7 @@ class Explorer:
             raise InputError("number", short_repr(number), "it has to be a whole number", "1")
         return (client, slot) if client else self.anonymous.next(), int(number)
 
-    async def picture(self, asked: Asked) -> Answer:
+    async def picture(self, asked: ViewRequest) -> Answer:
         """Return a picture from the cache or draw it; wait if it is drawn already."""
         key = (asked.task, asked.view.NAME, tuple(asked.state.items()))
         if key in self.first and not self.first[key].done():
@@ -150,11 +150,11 @@ class Explorer:
         for name in PREDRAWN_VIEWS:
             view = VIEWS[name]
             state = state_of(view.PARAMETERS, {})
-            request = Asked(view, state, self.anonymous.next(), 0, "picture")
+            request = ViewRequest(view, state, self.anonymous.next(), 0, "picture")
             key = ("picture", name, tuple(state.items()))
             self.first[key] = asyncio.create_task(self._drawn(key, request))
 
-    async def _drawn(self, key: Key, asked: Asked) -> None:
+    async def _drawn(self, key: Key, asked: ViewRequest) -> None:
         with suppress(Cancelled):
             answer = await self.pool.ask(asked.job())
             if answer.status == 200:
@@ -327,16 +327,16 @@ async def _while_wanted(request: Request, asked: Coroutine[Any, Any, Answer]) ->
     return task.result()
 
 
-async def _events(explorer: Explorer, asked: Asked) -> AsyncIterator[bytes]:
+async def _events(explorer: Explorer, asked: ViewRequest) -> AsyncIterator[bytes]:
     """Send the events of a run; stop the run if the client disconnects."""
     events: asyncio.Queue[bytes | None] = asyncio.Queue()
 
-    async def tell(name: str, body: bytes) -> None:
+    async def send_event(name: str, body: bytes) -> None:
         await events.put(_event(name, body))
 
     async def finish() -> None:
         try:
-            answer = await explorer.pool.ask(asked.job("runs", tell=tell))
+            answer = await explorer.pool.ask(asked.job("runs", send_event=send_event))
             await events.put(_event("done" if answer.status == 200 else "failed", answer.body))
         except Cancelled:
             await events.put(_event("done", as_json({"message": "stopped"})))

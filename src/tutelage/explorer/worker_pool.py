@@ -21,13 +21,11 @@ from typing import Any, NamedTuple
 from tutelage.explorer import frames
 from tutelage.explorer.pictures import as_json
 
-# Largest seconds of a request by task; most of it is compilation.
+# Time limits of requests in seconds, by task; most of the time is compilation.
 LIMITS = {"picture": 120.0, "details": 240.0, "runs": 300.0, "data": 120.0}
-DEFAULT_LIMIT_SECONDS = 60.0  # seconds, for all other tasks
-SLOW_TASKS = frozenset({"details", "runs", "drawn"})  # slow tasks, which never take the last worker
-MAX_WAIT_SECONDS = (
-    30.0  # seconds that a request waits for a worker; ten times as long for slow tasks
-)
+DEFAULT_LIMIT_SECONDS = 60.0  # limit of all other tasks
+SLOW_TASKS = frozenset({"details", "runs", "drawn"})  # tasks that never occupy the last worker
+MAX_WAIT_SECONDS = 30.0  # time that a request waits for a worker; ten times as long for slow tasks
 MAX_WAITING_JOBS = 200
 # Finite networks wait this long for the tasks of other pages; then an extra worker starts, which
 # ends after it has been idle.
@@ -42,7 +40,7 @@ WAIT_IF_COMPILED_SECONDS, WAIT_IF_COMPILING_SECONDS = 1.0, 15.0
 MAX_COMPILED_PROGRAMS = 60
 # Seconds before a stale request is stopped: it often ends by itself, and a restart is expensive.
 STALE_SECONDS = 1.0
-GRACE_SECONDS = 0.5  # that a stopped worker may take to end by itself
+GRACE_SECONDS = 0.5  # time in which a stopped worker may end by itself
 TICK_SECONDS = 0.1
 WORKER_ENDED = "the process that computed this ended, perhaps for lack of memory; try again"
 RECOVERING = (
@@ -81,7 +79,7 @@ class Job:
 
     owner: client and slot; a request with a higher number of the same owner replaces it.
     program: key of the compiled program.
-    tell: callback for intermediate results.
+    send_event: callback for intermediate results.
     """
 
     task: str
@@ -91,7 +89,7 @@ class Job:
     number: int
     program: str
     format: str = ""
-    tell: Callable[[str, bytes], Awaitable[None]] | None = None
+    send_event: Callable[[str, bytes], Awaitable[None]] | None = None
     id: int = field(default_factory=itertools.count(1).__next__)
     asked: float = field(default_factory=time.monotonic)
     begun: float = 0.0
@@ -106,12 +104,12 @@ class Job:
         return (self.view, self.task, self.program)
 
     @property
-    def patience(self) -> float:
+    def max_wait(self) -> float:
         """Seconds that the job may wait for a worker."""
         return MAX_WAIT_SECONDS * (10 if self.task in SLOW_TASKS else 1)
 
     @property
-    def limit(self) -> float:
+    def max_seconds(self) -> float:
         """Seconds that the job may take."""
         return LIMITS.get(self.task, DEFAULT_LIMIT_SECONDS)
 
@@ -159,7 +157,7 @@ class Worker:
     def free(self) -> bool:
         return self.ready and self.job is None and not self.ended
 
-    def is_worth(self, job: Job, waited: float) -> bool:
+    def is_worth_waiting_for(self, job: Job, waited: float) -> bool:
         """Return whether waiting for this worker is faster than compiling the program
         on another.
         """
@@ -220,7 +218,7 @@ class Pool:
 
     def start(self) -> None:
         """Start all workers."""
-        lives = [self._life() for _ in range(self.count)]
+        lives = [self._run_worker() for _ in range(self.count)]
         self._tasks = [asyncio.create_task(life) for life in (*lives, self._watch())]
 
     async def close(self) -> None:
@@ -242,7 +240,7 @@ class Pool:
         self._note(job)
         if len(self.waiting) >= MAX_WAITING_JOBS:
             return refused(503, "too many requests are waiting; try again in a moment")
-        for older in self._of(job.owner):
+        for older in self._jobs_of(job.owner):
             self._discard(older)
         self.waiting.append(job)
         self._assign()
@@ -275,7 +273,7 @@ class Pool:
 
     def stop(self, owner: tuple[str, str]) -> int:
         """Cancel the jobs of a client and slot; return their number."""
-        jobs = self._of(owner)
+        jobs = self._jobs_of(owner)
         for job in jobs:
             self._discard(job)
             for worker in self.workers:
@@ -291,7 +289,7 @@ class Pool:
     def progress(self, owner: tuple[str, str]) -> dict[str, Any]:
         """Return the status of a client and slot as a text, with the elapsed time."""
         now = time.monotonic()
-        for job in self._of(owner):
+        for job in self._jobs_of(owner):
             worker = next((w for w in self.workers if w.job is job), None)
             if worker is None:
                 words = self._why_waiting()
@@ -328,7 +326,7 @@ class Pool:
             if job.key in worker.known:
                 return worker
         waited = time.monotonic() - job.asked
-        if any(worker.is_worth(job, waited) for worker in self.workers):
+        if any(worker.is_worth_waiting_for(job, waited) for worker in self.workers):
             return None
         return min(free, key=lambda worker: len(worker.known))
 
@@ -354,7 +352,7 @@ class Pool:
             ready = any(worker.ready for worker in self.workers)
             words = "all processes are busy" if ready else "no process could be started in time"
             for job in list(self.waiting):
-                if now - job.asked > (job.patience if ready else MAX_WAIT_SECONDS):
+                if now - job.asked > (job.max_wait if ready else MAX_WAIT_SECONDS):
                     self.waiting.remove(job)
                     job.finish(refused(503, f"{words}; try again in a moment"))
             self._refuse_late(now)
@@ -381,7 +379,7 @@ class Pool:
             job.task == "runs" and now - job.asked > EXTRA_AFTER_SECONDS for job in self.waiting
         ]
         if any(late) and self._extra is None:
-            self._extra = asyncio.create_task(self._life(extra=True))
+            self._extra = asyncio.create_task(self._run_worker(extra=True))
 
     def _end_extra(self, now: float) -> None:
         """Stop an extra worker after it has been idle."""
@@ -403,7 +401,7 @@ class Pool:
             if worker.job.key != job.key or worker.job.key in worker.known:
                 worker.end("stopped")
 
-    async def _life(self, extra: bool = False) -> None:
+    async def _run_worker(self, extra: bool = False) -> None:
         """Run one worker; restart its process when it exits, unless it is an extra one."""
         killed = False
         while not self._closing.is_set():
@@ -415,7 +413,7 @@ class Pool:
                 await self._listen(worker)
             worker.end(WORKER_ENDED)
             self.workers.remove(worker)
-            self._lost(worker, await worker.gone())
+            self._handle_loss(worker, await worker.gone())
             killed = worker.ended == WORKER_ENDED
             if extra:
                 return
@@ -441,8 +439,8 @@ class Pool:
         if header["kind"] == "event":
             if header["event"] == "traces":  # compilation is finished
                 worker.known.add(job.key)
-            if job.tell is not None and not job.stale:
-                await job.tell(header["event"], body)
+            if job.send_event is not None and not job.stale:
+                await job.send_event(header["event"], body)
             return
         if header["status"] == 200:
             worker.known.add(job.key)
@@ -451,7 +449,7 @@ class Pool:
         if len(worker.known) >= MAX_COMPILED_PROGRAMS:
             worker.end("another process replaces it")
 
-    def _lost(self, worker: Worker, code: int) -> None:
+    def _handle_loss(self, worker: Worker, code: int) -> None:
         """Handle the loss of a worker: another worker retries its job once."""
         job, worker.job = worker.job, None
         if job is None:

@@ -32,14 +32,14 @@ class Job:
         self.unwanted = threading.Event()
         self._out = out
 
-    def tell(self, **header: Any) -> None:
+    def send_event(self, **header: Any) -> None:
         """Send an intermediate result."""
         body = header.pop("body", b"")
         self._out.send({"id": self.id, "kind": "event", **header}, body)
 
 
 class Out:
-    """Return the stream of messages; redirect stray prints to the standard error."""
+    """The stream of messages to the server; stray prints are redirected to the standard error."""
 
     def __init__(self) -> None:
         self._stream = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -153,7 +153,7 @@ def _run(job: Job) -> dict[str, Any]:
             return {"message": "stopped"}
         message = content.get("message", message)
         if name != "message":
-            job.tell(event=name, body=as_json(content))
+            job.send_event(event=name, body=as_json(content))
     return {"message": message, "python": job.view.python_of_runs(job.state)}
 
 

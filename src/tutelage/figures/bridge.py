@@ -39,9 +39,9 @@ def prediction(result: Any, *, figsize: ArrayLike | None = None) -> Any:
     axes = new_panels(2 + len(state_letters(record)), figsize)
     draw_panels(axes[:-1], record, result.theory)
     _draw_networks(axes, result, record)
-    if result.parts_at is not None:
+    if result.departs_at is not None:
         for panel in axes:
-            panel.axvline(result.parts_at - first, color="0.3", linestyle="--", linewidth=0.8)
+            panel.axvline(result.departs_at - first, color="0.3", linestyle="--", linewidth=0.8)
     describe_verdict(axes, result)
     return axes
 

@@ -46,7 +46,9 @@ class Gate(AbstractGate):
         order = np.argsort(s)
         if np.any(np.diff(s[order]) == 0):
             received = f"{number(s[order][:-1][np.diff(s[order]) == 0][0])} twice"
-            raise InputError("states", received, "states have to differ", "one state of weight 2")
+            raise InputError(
+                "states", received, "states have to differ", ("one state with weight 2")
+            )
         self.states, self.weights = tuple(s[order].tolist()), tuple(w[order].tolist())
 
     @property

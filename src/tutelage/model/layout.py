@@ -64,7 +64,7 @@ class Block(NamedTuple):
         return f"${self.symbol}_{{{''.join(INDICES[name] for name in self.dimensions)}}}$"
 
     def decay(self, scenario: object) -> Any:
-        """The rate at which the block decays: the sum of the rates at which its factors do."""
+        """The rate at which the block decays: the sum of the decay rates of its factors."""
         acting = [n for n in NUMBERS if n.is_rate and n.acts_on in self.factors]
         return sum(self.factors.count(n.acts_on) * getattr(scenario, n.name) for n in acting)
 

@@ -62,7 +62,7 @@ class Overlaps(Module):
         self.Q, self.R, self.T = map(jax_array, (Q, R, T))
 
     def __repr__(self) -> str:
-        """Representation of one state by its numbers to six digits, of a batch by its shapes."""
+        """Represent a state by its numbers to six digits, a batch of states by its shapes."""
         if is_traced((self.Q, self.R, self.T)) or self.leading:
             shapes = ", ".join(f"{name}: {np.shape(getattr(self, name))}" for name in "QRT")
             return f"Overlaps({shapes})"
@@ -99,7 +99,7 @@ class Overlaps(Module):
 
     @property
     def rounding(self) -> float:
-        """The ``rounding`` that validation of these overlaps needs, from the lowest eigenvalue."""
+        """The smallest ``rounding`` with which these overlaps pass validation."""
         needed = ROUNDING
         Q, R, T = (np.asarray(x) for x in (self.Q, self.R, self.T))
         for C in (Q, T, _blocks(np, Q, R, T)):
@@ -136,7 +136,8 @@ class Overlaps(Module):
     def to_weights(
         self, dimension: int, seed: int = 0
     ) -> tuple[Float[Array, "... K N"], Float[Array, "... M N"]]:
-        """Weights J and B in N dimensions that have these overlaps to rounding, singular or not.
+        """Compute weights J and B in N dimensions that have these overlaps to rounding, singular
+        or not.
 
         dimension: N >= K + M.
         seed: of the random orthonormal frame in which the vectors lie.

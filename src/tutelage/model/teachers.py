@@ -80,8 +80,8 @@ def check_orthogonal(drift: FloatOrArray, T: Float[AnyArray, "... M M"]) -> None
             "drift",
             f"teachers with overlaps of up to {_largest_off_diagonal(T):.3g} between them",
             (
-                "drift makes these overlaps decay as exp(-2 drift time); no state is "
-                "stationary before that ends"
+                "drift makes these overlaps decay as exp(-2 drift time); until then no state is "
+                "stationary"
             ),
             "teacher_overlaps=np.diag([1.0, 2.0]), drift=0, or tl.online.evolve",
         )

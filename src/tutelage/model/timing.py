@@ -178,7 +178,9 @@ def with_readout_rate(
 def with_weight_decay(
     rate: Rate | Scheduled, value: object, times: Float[np.ndarray, " times"], until: float
 ) -> Rate | Scheduled:
-    """Rates together with a schedule of the weight decay, γ(time); None keeps the scenario's."""
+    """Add a schedule of the weight decay, γ(time), to the rates; with None, the scenario's value
+    is used.
+    """
     if value is None:
         return rate
     hint = "tl.Scenario(..., weight_decay=0.1) for a constant one"
@@ -222,7 +224,7 @@ def _check_schedule(
     if getattr(traced, "shape", ()) != ():
         received = f"a function with values of shape {traced.shape}"
         raise InputError(argument, received, "it has to return one number")
-    with np.errstate(all="ignore"):  # what is not finite is refused below
+    with np.errstate(all="ignore"):  # values that are not finite are refused below
         values = np.array([float(function(np.float64(t))) for t in times])
     bad = ~np.isfinite(values) | (values < 0)
     if np.any(bad):
@@ -246,7 +248,7 @@ def recorded_times(times: ArrayLike | None, until: Any) -> Float[np.ndarray, " t
         raise InputError(
             "times",
             f"an array of shape {array.shape}{ends}",
-            f"times have to increase, from 0 or later to at most until = {until:g}",
+            f"times have to increase, and to be between 0 and until = {until:g}",
             "np.linspace(0, until, 201), or np.geomspace(0.1, until, 201)",
         )
     return array

@@ -43,8 +43,8 @@ from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
 from tutelage.runs.stored_jit import stored_jit
 
-# At most this many runs with per-run numbers are computed in parallel by one program of this width,
-# each in a lane of vector instructions.
+# Up to this many runs with per-run numbers are computed in parallel, each in a lane of vector
+# instructions, by one program for this number of runs.
 LANES = 16
 # The averages are computed by the first class that supports the scenario and its method.
 IMPLEMENTATIONS: tuple[type[Moments], ...] = (
@@ -176,7 +176,7 @@ class Flow(Module):
         return self.at_states(lambda moments, state: moments.generalization_error(state), y, T)
 
     def resolves(self, y: Float[Array, "... d"], T: Float[Array, "... M M"]) -> Bool[Array, "..."]:
-        """Whether the averages are accurate at these states."""
+        """Return whether the averages are accurate at these states."""
         return self.at_states(lambda moments, state: moments.resolves(state), y, T)
 
     def at_states(
@@ -272,7 +272,7 @@ class Flows(Module):
     batched: Flow
 
     def __init__(self, flows: list[Flow]):
-        if len({jax.tree.structure(flow) for flow in flows}) > 1:  # equal units in some runs only
+        if len({jax.tree.structure(flow) for flow in flows}) > 1:  # some runs may have equal units
             flows = [
                 eqx.tree_at(lambda f: f.moments, f, f.moments.without_shared_activation())
                 for f in flows
@@ -301,12 +301,12 @@ class Flows(Module):
 
     @property
     def uses_lanes(self) -> bool:
-        """Whether the runs are computed by the program of `LANES` runs."""
+        """Return whether the runs are computed by the program of `LANES` runs."""
         return len(self.batched.batch) <= LANES
 
     @property
     def serial(self) -> bool:
-        """Whether the runs are computed serially."""
+        """Return whether the runs are computed serially."""
         return self.batched.moments.one_by_one
 
     def rates(
@@ -328,7 +328,7 @@ class Flows(Module):
     def resolves(
         self, y: Float[Array, "runs d"], T: Float[Array, "... M M"]
     ) -> Bool[Array, " runs"]:
-        """As `Flow.resolves`."""
+        """Return whether the averages are accurate at these states, as `Flow.resolves`."""
         return self.over_runs(Flow.resolves, y, T)
 
     def over_runs(self, function: Callable[..., PyTree], *arguments: PyTree) -> Any:

@@ -1,4 +1,4 @@
-"""Batches of as many examples as there are inputs: a map from step to step.
+"""Learning in large batches: a map from one step to the next.
 
 A step takes the mean gradient of bN new examples, J_i ← (1 - γ) J_i + η (1/bN) Σ_μ δ_i ξ.  Its mean
 is Σ_a A_ia w_a, with the mean Jacobian A of the signals (`tutelage.averages.pairs`), and what is

@@ -26,15 +26,16 @@ from tutelage.solve.stepping import LARGEST_STEP_FACTOR, IntegratorState, initia
 
 # A generalization error below this is rounding.
 SOLVED = 1e-13
-# Relative rate of change of overlaps where the generalization error may be below SOLVED.
+# Only where overlaps change more slowly than this, relatively, may the generalization error be
+# below SOLVED.
 SLOW = 1e-4
 # Larger norms grow without bound: the η² terms have outgrown all others.
 TOO_LARGE = 1e6
 # Rates below this many tolerances, in units of the learning rate, are errors of the integration.
 # Runs that leave a plateau have larger rates; a start closer to a saddle needs a smaller tolerance.
 AT_REST = 10.0
-# Generalization errors below this many tolerances are errors of the integration: with two erf
-# units these are as large as ε_g at 2.9 tolerances, with other units smaller.
+# Generalization errors below this many tolerances are errors of the integration: with two erf units
+# integration errors reach ε_g at 2.9 tolerances, with other units later.
 NOISE = 10.0
 # A run at rest with an error below this many tolerances is close to a solution, and is continued
 # with the tolerance FINEST, where only rounding disturbs it.
@@ -115,7 +116,9 @@ def integrate(
         # digits of a run do not depend on the other runs.
         flow, y0, teachers, rate = _padded_runs((flow, y0, teachers, rate), LANES - runs)
         begin = np.pad(begin, (0, LANES - runs), constant_values=until)
-    with Progress(progress, float(until) * runs, "of all time" if runs > 1 else "time α") as bar:
+    with Progress(
+        progress, float(until) * runs, "of time α, summed over runs" if runs > 1 else "time α"
+    ) as bar:
         span = (times, np.asarray(until), bar, runs)
         first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance, float))
         unfinished = first.outcome == NEARLY_SOLVED
@@ -175,7 +178,7 @@ def _stage(
     while np.any(now.running):
         begun, before = time.perf_counter(), now
         now = advance(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
-        # Arrays of NumPy, as in the first call: those of JAX would be another program.
+        # NumPy arrays, as in the first call: JAX arrays would need another compiled program.
         now = jax.tree.map(np.asarray, now)
         unresolved = bool(np.any(now.reason == UNRESOLVED))
         if unresolved:
@@ -245,7 +248,7 @@ def _check_pace(before: IntegratorState, now: IntegratorState, until: float) -> 
         return
     then, shortest = (float(np.min(np.asarray(x.h)[running])) for x in (before, now))
     left = until - float(np.min(np.asarray(now.t)[running]))
-    grow = shortest > LARGEST_STEP_FACTOR * then  # as they do after a small first step
+    grow = shortest > LARGEST_STEP_FACTOR * then  # as steps do after a small first step
     if left > MAX_STEPS * shortest and not grow and not _escapes(before, now, until):
         raise ComputationError(
             "until",
@@ -313,8 +316,9 @@ def _compiled_wide(*arguments: Any) -> IntegratorState:
     return _integrated(*arguments)
 
 
-# Vector instructions of the newer code generator: a curve of sixteen erf units in two fifths of
-# the time, for two more seconds of compilation; wide ones take another quarter off.
+# For many units the newer code generator is faster: a curve of sixteen erf units takes two fifths
+# of the time, and two more seconds of compilation; vector instructions of 512 bits save another
+# quarter.
 @partial(stored_jit, options=WIDE_VECTORS)
 def _compiled_long_loops(*arguments: PyTree) -> IntegratorState:
     return _integrated(*arguments)
@@ -345,7 +349,8 @@ def _integrated(
     def rates(t: Array, y: Array) -> Array:
         return flow.rates(y, teachers.at(t), rate.at(t))
 
-    # Noise, decay and drift drive a run away from the solution: a vanishing error is no end then.
+    # Noise, decay and drift drive a run away from the solution, so that a vanishing error does not
+    # end the run.
     scenario = flow.scenario
     driven = [getattr(scenario, number.name) for number in NUMBERS if number.drives]
     stays = reduce(and_, (jnp.asarray(x) == 0 for x in driven)) & (rate.decay is None)

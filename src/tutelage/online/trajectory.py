@@ -408,7 +408,7 @@ def _errors(flows: list[Flow], y: np.ndarray, T: np.ndarray) -> Float[np.ndarray
 
 
 def _in_closed_form(flow: Flow) -> bool:
-    """Whether NumPy computes ε_g: there is then nothing to compile in a new process."""
+    """Return whether NumPy computes ε_g: there is then nothing to compile in a new process."""
     return flow.method.exact and jax.default_backend() == "cpu"
 
 

@@ -35,7 +35,7 @@ class Checkpoint:
     with Checkpoint(path, identity) as checkpoint:
         kept = checkpoint.load()
         for … :
-            checkpoint.keep(content)
+            checkpoint.update(content)
 
     If an error or Ctrl-C ends the block early, the last state is written.
 
@@ -57,7 +57,7 @@ class Checkpoint:
         """Return the saved state, or None."""
         return self._content
 
-    def keep(self, content: Content | Callable[[], Content]) -> None:
+    def update(self, content: Content | Callable[[], Content]) -> None:
         """Update the state of the work, and write it if the last save was long ago.
 
         content: arrays by name, or a function that returns them, called when they are written.
@@ -147,10 +147,10 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _warn(path: Path, problem: OSError) -> None:
-    stays = "the previous one stays" if path.exists() else "there is none"
+    stays = "the previous one is unchanged" if path.exists() else "no checkpoint exists"
     warnings.warn(
-        f"checkpoint {str(path)!r} could not be written ({files.reason(problem)}): {stays}, "
-        "and the work goes on",
+        f"checkpoint {str(path)!r} could not be written ({files.reason(problem)}): {stays}, and "
+        "the computation continues",
         RuntimeWarning,
         stacklevel=4,
     )

@@ -1,4 +1,4 @@
-"""The code that computes a result: a digest of it tells stored results of other code apart.
+"""The source code that a result depends on, and its digest, which changes when the code does.
 
 The code of a function, or of a section of a paper, is its definition, the definitions of its module
 that it names, and all of every module that it imports directly or indirectly, also inside
@@ -122,7 +122,7 @@ def _definition(tree: ast.Module, wanted: str) -> list[ast.AST]:
     definitions = {name: node for node in tree.body for name in _defined(node)}
     parts: list[ast.AST] = [node for node in ast.walk(tree) if _is_section(node, wanted)]
     parts += [definitions.pop(wanted)] if wanted in definitions else []
-    for part in parts:  # the list grows
+    for part in parts:  # the list grows during the loop
         names = [node.id for node in ast.walk(part) if isinstance(node, ast.Name)]
         parts += [definitions.pop(name) for name in names if name in definitions]
     return parts or [tree]

@@ -11,7 +11,7 @@ from xarray.indexes import PandasIndex
 
 from tutelage.model.numbers import COORDINATES
 
-# Parameters of units, of the student and, where it has others, of the teacher.
+# Parameters of units: those of the student, and those of the teacher if they differ.
 PARAMETERS = ("slope", "beta", "offset")
 # Names of numbers that may differ between runs.
 NUMBERS = (

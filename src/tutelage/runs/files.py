@@ -56,7 +56,7 @@ def replacing(path: str | Path, *, follow_link: bool = True) -> Iterator[Path]:
         if path.exists() and not path.is_symlink():
             shutil.copymode(path, temporary)
         temporary.replace(path)
-    except OSError as problem:  # it names the other file, or none
+    except OSError as problem:  # the original error names the temporary file, or no file
         raise OSError(problem.errno, reason(problem), str(path)) from None
     finally:
         temporary.unlink(missing_ok=True)

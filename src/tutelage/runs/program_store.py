@@ -121,7 +121,7 @@ def _checksum(name: str, content: bytes) -> bytes:
 
 
 def _write_file(folder: int, name: str, content: bytes) -> None:
-    """Write a file that others see complete or not at all."""
+    """Write a file atomically: other processes see it complete or not at all."""
     unfinished = f"{name}-{os.getpid()}{UNFINISHED_SUFFIX}"
     try:
         with open(os.open(unfinished, NEW_FILE, 0o600, dir_fd=folder), "wb") as stream:

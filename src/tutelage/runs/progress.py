@@ -89,7 +89,7 @@ class Progress:
             self._bar.update(self._task, description=what)
 
     def words(self, seconds: float) -> str:
-        """Describe the finished work after some seconds, and the time of the rest."""
+        """Describe the finished work and the remaining time, after this many seconds."""
         if self._total is None:
             return f"{self._what}: {in_words(seconds)} so far"
         rest, (then, first) = "", self._first or (seconds, self._done)
@@ -104,20 +104,20 @@ class Progress:
         return f"{done} after {in_words(seconds)}{rest}"
 
     def _left(self, seconds: float) -> float | None:
-        """Estimate the seconds of the rest; None until there is work after the first units."""
+        """Estimate the remaining seconds; None until units after the first call are finished."""
         then, first = self._first or (seconds, self._done)
         if self._total is None or self._done <= first:
             return None
         return (seconds - then) * (self._total - self._done) / (self._done - first)
 
     def _warn(self, seconds: float) -> None:
-        """Warn once if the rest takes long."""
+        """Warn once if much time remains."""
         left = self._left(seconds)
         if self._first is None or left is None or self._warned:
             return
         if seconds - self._first[0] > SILENT_SECONDS and left > LONG_REST_SECONDS:
             self._warned = True
-            words = f"{self.words(seconds)}; progress=True shows it as it goes on"
+            words = f"{self.words(seconds)}; progress=True prints the progress"
             warnings.warn(words, RuntimeWarning, stacklevel=3)
 
     def _print_lines(self) -> None:

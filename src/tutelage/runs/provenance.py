@@ -29,7 +29,7 @@ MAX_WRITTEN_NUMBERS = 10_000
 # Marks a value that cannot be written, with the reason.
 UNWRITTEN = "not written"
 NEEDED = inspect.Parameter.empty
-# Types that are written unchanged; asking for abstract classes takes longer.
+# Types that are written unchanged; isinstance with abstract classes would be slower.
 PLAIN = (float, int, str, bool, type(None))
 
 
@@ -98,7 +98,7 @@ def is_json(text: str) -> bool:
     try:
         json.loads(text)
         return True
-    except (ValueError, RecursionError):  # not JSON, or lists nested without end
+    except (ValueError, RecursionError):  # not JSON, or lists nested too deeply
         return False
 
 

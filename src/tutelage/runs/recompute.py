@@ -55,7 +55,7 @@ def _check_keywords(given: object, own: Mapping[str, object], function: str) -> 
     """Refuse keywords of a file that would replace arguments of the function itself."""
     if not isinstance(given, dict):
         raise InputError(
-            "dataset", short_repr(given), f"{function} takes further arguments by their names"
+            "dataset", short_repr(given), f"further arguments of {function} need their names"
         )
     replaced = [name for name in given if name in own]
     if replaced:
@@ -119,7 +119,7 @@ def from_json(plain: object, argument: str, function: str) -> Any:
         return _from_json(plain, argument, function)
     except RecursionError:
         allowed = "it has to be an argument that was recorded"
-        raise InputError(argument, "lists inside of lists without end", allowed) from None
+        raise InputError(argument, "lists that are nested too deeply", allowed) from None
 
 
 def _from_json(plain: object, argument: str, function: str) -> Any:

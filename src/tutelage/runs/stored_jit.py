@@ -52,7 +52,7 @@ OPTIONS = tuple(
     )
     if hasattr(jax.config, name)
 )
-# A program that calls another library contains an address of this process.
+# A program that calls another library contains an address of the present process.
 CALLS_OUTSIDE = re.compile(r"custom_call|callback")
 # Arrays of up to this many numbers are passed to a program together, as one array.
 MAX_PACKED = 256
@@ -198,7 +198,8 @@ class StoredFunction:
 
 
 def _is_packed(x: object) -> bool:
-    """Whether an argument is passed to the program together with other small arrays of NumPy.
+    """Return whether an argument is passed to the program together with other small NumPy
+    arrays.
 
     JAX takes five microseconds for each array of NumPy, as long as a step of an integration.
     """
@@ -252,7 +253,9 @@ def described(value: Any, constant: bool = False) -> str:
 
 
 def _is_ours(value: object) -> bool:
-    """Whether a class or a function is defined by the package, so that its source is hashed."""
+    """Return whether a class or a function is defined by the package, so that its source is
+    hashed.
+    """
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and module.partition(".")[0] == PACKAGE and _is_named(value)
 
@@ -275,7 +278,7 @@ def _option(name: str) -> Any:
 
 
 def _can_be_stored() -> bool:
-    """Whether this package stores compiled programs; False if JAX caches them itself.
+    """Return whether this package stores compiled programs; False if JAX caches them itself.
 
     XLA cannot write a program that JAX has read from its own cache: it leaves out the functions.
     """
@@ -285,7 +288,7 @@ def _can_be_stored() -> bool:
 
 @cache
 def _on_one_processor() -> bool:
-    """Whether the only device is a processor."""
+    """Return whether the only device is a processor."""
     return jax.default_backend() == "cpu" and jax.device_count() == 1
 
 

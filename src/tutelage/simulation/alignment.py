@@ -119,7 +119,7 @@ def _ends(state: dict[str, np.ndarray]) -> _Ends:
 
 
 def _states(dataset: xr.Dataset, names: Container[Hashable]) -> dict[str, np.ndarray]:
-    """Return the blocks of these names, with the axes run (if any), time and their own."""
+    """Return the blocks of these names, with the axes run (if any), time, and units."""
     blocks = [block for block in BLOCKS if block.name in names]
     return {b.name: dataset[b.name].transpose(..., "time", *b.dimensions).values for b in blocks}
 
@@ -155,7 +155,7 @@ def _scenario(runs: xr.Dataset) -> tuple[np.ndarray, list[np.ndarray]]:
         raise InputError(
             "runs",
             "no attribute 'scenario'",
-            "it says which teachers are equivalent",
+            "the scenario says which teachers are equivalent",
             "a simulation",
         ) from None
 
@@ -166,8 +166,8 @@ def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     if math.factorial(max(K, len(T))) <= MOST_RELABELLINGS:
         students, teachers = (np.array(list(permutations(range(n)))) for n in (K, len(T)))
         same = T[teachers[:, :, None], teachers[:, None, :]] == T
-        teachers = _that_leave(teacher_v, teachers[np.all(same, axis=(1, 2))])
-        students = students if "readout" in runs else _that_leave(v, students)
+        teachers = _readout_symmetries(teacher_v, teachers[np.all(same, axis=(1, 2))])
+        students = students if "readout" in runs else _readout_symmetries(v, students)
         if len(students) * len(teachers) <= MOST_RELABELLINGS:
             return students, teachers
     raise ComputationError(
@@ -178,6 +178,6 @@ def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def _that_leave(v: np.ndarray, orders: np.ndarray) -> np.ndarray:
+def _readout_symmetries(v: np.ndarray, orders: np.ndarray) -> np.ndarray:
     """Return the orders of units that leave v_ci unchanged."""
     return orders[np.all(v[:, orders] == v[:, None], axis=(0, 2))]

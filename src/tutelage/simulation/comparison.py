@@ -25,7 +25,8 @@ from tutelage.simulation.interpolated_theory import check_theory, theory_at
 from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
 
 MAX_TIMES = 64  # overlaps change slowly: more times of a smooth curve would test nothing new
-REFLECTIONS = 2000  # the 99th percentile of this many is known to about 0.2 percent points of level
+# the level of the 99th percentile of this many has a standard error of 0.2 percentage points
+REFLECTIONS = 2000
 LARGEST_SCATTER = 0.1  # relative to the largest overlap: where the 1/N expansion still holds
 ENTRIES_PER_BLOCK = 2**22  # entries of the arrays of the reflections
 
@@ -113,10 +114,9 @@ class Comparison(Finding):
         if self.beyond_bias is None:
             return ""
         return (
-            "a bias of order 1/N, if it is no larger than "
-            f"{self.factor:g} × variance over runs / largest overlap, would leave "
-            f"{self.beyond_bias.standard_errors:.2f} ({self.beyond_bias.place}), "
-            f"p = {self.beyond_bias.p_value:.2g}"
+            f"with a bias of order 1/N of up to {self.factor:g} × variance over runs / largest "
+            f"overlap the largest deviation is {self.beyond_bias.standard_errors:.2f} "
+            f"({self.beyond_bias.place}), p = {self.beyond_bias.p_value:.2g}"
         )
 
     @property
@@ -230,7 +230,9 @@ class _Test:
         return _largest_of_reflections(d[:, noticed], self.seed)
 
     def largest(self, bias: Float[np.ndarray, "time 1"]) -> Deviation:
-        """Return the largest deviation beyond a bias and the error of the theory itself."""
+        """Return the largest deviation, reduced by the allowed bias and by the error of the
+        theory.
+        """
         rounding = 2.0**-50 * np.max(np.abs(self.expected))
         beyond = _studentized(self.x - self.expected, self.inexact + bias, rounding)
         time, c = (int(k) for k in np.unravel_index(np.argmax(beyond), beyond.shape))
@@ -280,7 +282,7 @@ def _times(theory: xr.Dataset, runs: xr.Dataset) -> tuple[np.ndarray, str]:
             "runs",
             "there is no time after 0 at which the theory and every run are finite",
             "nothing can be compared",
-            "runs.sel(time=slice(0, 10)), or without those that diverged",
+            "runs.sel(time=slice(0, 10)), or only runs that did not diverge",
         )
     compared, whole = (float(runs["time"][k]) for k in (common[-1], -1))
     share = f"{1 - compared / whole:.0%} of the time was not compared"

@@ -63,7 +63,7 @@ class Ensemble:
         runs = positive_integer("runs", runs, hint="runs=10")
         size = len(recorded) * (scenario.K * (scenario.K + scenario.M + scenario.outputs) + 1)
         check_memory(
-            "runs", runs, lambda runs: 8 * RECORD_COPIES * runs * size, "what is recorded of them"
+            "runs", runs, lambda runs: 8 * RECORD_COPIES * runs * size, "the records of all runs"
         )
         return cls(N, recorded, last, runs, check_seed(seed))
 

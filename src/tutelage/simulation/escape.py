@@ -102,7 +102,7 @@ def _height(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -
     """Return the error within a tenth of which the runs spend most of their time."""
     positive = error[np.isfinite(error) & (error > 0)]
     high = positive[positive > 2 * _floor(time, error)]
-    if not len(high):  # the first run to leave did so at the very end
+    if not len(high):  # the first run left the plateau only at the last times
         high = positive[positive > 2 * np.min(positive, initial=np.inf)]
     if not len(high):
         raise InputError(
@@ -116,7 +116,7 @@ def _height(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -
 
 
 def _floor(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -> float:
-    """The largest error in the last tenth of the time of the run that ends lowest.
+    """Return the largest error in the last tenth of the run that ends with the lowest error.
 
     Label noise, and students that cannot do what the teacher does, leave an error at which runs
     spend more time than on any plateau.

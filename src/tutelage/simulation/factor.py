@@ -88,8 +88,8 @@ class Example(NamedTuple):
 
 
 class BatchInputs(NamedTuple):
-    """Inputs of b examples, and the lower triangle that represents min(b, K) further isotropic
-    ones.
+    """Inputs of b examples: components z along the M directions e_m, and the lower triangle of
+    the rest, which represents min(b, K) directions.
     """
 
     z: list[Float[Array, "b runs"]]

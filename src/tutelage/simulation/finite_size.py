@@ -20,7 +20,7 @@ from tutelage.simulation.interpolated_theory import check_theory, theory_at
 from tutelage.simulation.statistics import check_runs, components, observed
 
 RESAMPLES = 200  # a standard error from this many is known to 1/√400 = 5 percent
-STEEPEST = 3.0  # exponents are looked for from -3 to 3
+STEEPEST = 3.0  # range of the exponents that are tried
 
 
 class _Deviations(NamedTuple):
@@ -151,7 +151,7 @@ def _deviations(
         raise InputError(
             "ensembles",
             f"N = {[e.N for e, _ in of_ensembles]} with {sorted(shapes)} recorded numbers",
-            "they have to be of different N with the same times",
+            "they need different N and equal times",
             "times=np.linspace(0, 10, 41)",
         )
     scatter_in_all = np.all([s for _, s in of_ensembles], axis=0)

@@ -16,7 +16,7 @@ from scipy.interpolate import CubicSpline
 from tutelage._checks import InputError
 from tutelage.simulation.statistics import NEEDED, components
 
-# The tolerance is that of one step; errors of about this number of steps add up at most.
+# The tolerance applies to one step; at most the errors of about this many steps add up.
 TYPICAL_STEPS = 1e3
 
 

@@ -16,7 +16,7 @@ from tutelage.model.timing import Rate, Scheduled, with_readout_rate
 # Number of fields from which the mean change in a step is estimated: its fluctuations are 16 times
 # smaller than those of one example.
 MEAN_CHANGE_DRAWS = 256
-# v, for one run or row by row for many.
+# v of one run as an array, or of many runs as rows of arrays.
 Readout = Float[Array, "outputs K ..."] | list[list[Array]]
 
 

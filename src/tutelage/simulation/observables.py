@@ -25,7 +25,7 @@ from tutelage.simulation.ensemble import Ensemble
 OBSERVABLES = {b.name: b for b in (*BLOCKS, Block("generalization_error", "ε_g"))}
 # The inputs over which ε_g is averaged.
 GAUSSIAN = "Gaussian, from the overlaps"
-ON_ROWS = "the given rows, measured"
+ON_ROWS = "the rows given as inputs"
 
 # Errors are always computed for this many states at a time: one compilation serves every simulation
 # of a scenario, and no bit depends on the number of runs. On a GPU a formula takes as long for a

@@ -104,7 +104,7 @@ def simulate(
             runs, keys = slice(first, first + size), run_keys(ensemble.seed, first, size)
             begin, stored = _begun(system, keys, first, stored), {}
             for now in _states(system, ensemble, keys, begin):
-                file.keep(functools.partial(_content, observations, first, now))
+                file.update(functools.partial(_content, observations, first, now))
                 _note(system, ensemble, observations, runs, now)
                 bar.show(first * ensemble.examples + size * now.learned)
             observations.end(runs, now.ended)

@@ -147,7 +147,7 @@ def own_readouts(
     if len(v) != positive_integer("runs", runs, hint="runs=10"):
         received, allowed = (
             f"readouts of {len(v)} runs",
-            f"there have to be as many as runs, {runs}",
+            f"one readout per run is needed, for {runs} runs",
         )
         raise InputError("student", received, allowed, f"runs={len(v)}")
     return scenario.with_readout(v[0]), v
@@ -171,7 +171,7 @@ def initial_weights(
     J, B = (np.asarray(W, dtype=np.float64) for W in start)
     if J.shape[-1] != N:
         received = f"weights of {J.shape[-1]} components"
-        raise InputError("start", received, f"dimension is {N}", "the same")
+        raise InputError("start", received, f"dimension is {N}", f"weights of {N} components")
     batch = np.broadcast_shapes(J.shape[:-2], B.shape[:-2])
     both = [np.broadcast_to(W, (*batch, *W.shape[-2:])) for W in (J, B)]
     return Given(jnp.asarray(np.concatenate(both, axis=-2)))

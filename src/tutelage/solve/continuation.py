@@ -172,7 +172,9 @@ def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> Place | 
 
 
 def _at(system: System, u: np.ndarray, before: np.ndarray) -> Place:
-    """The tangent J t = 0 with before·t > 0, smooth also where J has lost another rank."""
+    """Compute the tangent t with J t = 0 and before·t > 0; smooth also where the rank of J
+    drops.
+    """
     J = system(u[:-1], u[-1])[1]
     if not np.all(np.isfinite(J)):  # too far away for a tangent
         return Place(u, np.full_like(u, np.nan), J)

@@ -18,9 +18,10 @@ HALVINGS = 12
 SHRINKING = 0.5 ** np.arange(HALVINGS)
 # Singular values of J below this, relative to the largest one, are rounding.
 RANK = 1e-13
-# Next to a family of roots, where |f| is below NEAR, J is nearly singular, and errors of f lead far
-# along the family: if |f| does not fall by half, singular values below ACROSS are ignored.
-NEAR, ACROSS = 1e-6, 1e-6
+# Next to a family of roots, where |f| is below NEARLY_ZERO, J is nearly singular, and errors of f
+# lead far along the family: if |f| does not fall by half, singular values below NEARLY_SINGULAR are
+# ignored.
+NEARLY_ZERO, NEARLY_SINGULAR = 1e-6, 1e-6
 # A step below this, relative to 1 + |x|, changes only the last digit.
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
@@ -100,13 +101,13 @@ def _stepped(
     tolerance: float,
     allowed: Callable[[np.ndarray], np.ndarray] | None,
 ) -> tuple[_Place, np.ndarray]:
-    """One step for all active systems; also a mask of those that improved."""
+    """Take one step for all active systems; also return a mask of those that improved."""
     before = place.size
     place, improved = _tried(function, place, _step(place, RANK), going, tolerance, allowed)
-    rough = (place.size > tolerance) & (place.size < NEAR)
+    rough = (place.size > tolerance) & (place.size < NEARLY_ZERO)
     stuck = going & rough & (place.size > 0.5 * before)
     if stuck.any():
-        across = _step(place, ACROSS)
+        across = _step(place, NEARLY_SINGULAR)
         place, more = _tried(function, place, across, stuck, tolerance, allowed)
         improved = improved | more
     return place, improved
@@ -120,7 +121,9 @@ def _tried(
     tolerance: float,
     allowed: Callable[[np.ndarray], np.ndarray] | None,
 ) -> tuple[_Place, np.ndarray]:
-    """Take the largest part of a step that reduces |f|; also a mask of the systems it moved."""
+    """Take the largest fraction of each step that reduces |f|; also return a mask of the moved
+    systems.
+    """
     before = place.size
     rough = before > tolerance
     bound = np.where(rough, before, before / 2)

@@ -48,7 +48,7 @@ DENSE = np.array(  # powers 1 to 4 of the fraction of the step
 LAST = len(NODES) - 1
 # Bounds of the ratio of successive steps, and the margin below the step that the error allows.
 SMALLEST_STEP_FACTOR, LARGEST_STEP_FACTOR, SAFETY_FACTOR = 0.2, 10.0, 0.9
-# A step of this length relative to the time no longer changes it.
+# A step shorter than this, relative to the time, no longer changes the time.
 SHORTEST_RELATIVE_STEP = 1e-15
 
 Rates = Callable[[Float[Array, " runs"], Float[Array, "runs d"]], Float[Array, "runs d"]]

@@ -17,7 +17,7 @@ from tutelage.averages import Estimate
 from tutelage.runs.seed import check_seed
 from tutelage.spectra.hessian import Flattened, check_finite, flattened, matrix
 
-# Below this the dense matrix is quicker than any iteration.
+# With fewer parameters than this the dense matrix is faster than an iteration.
 DENSE = 100
 # Sizes of Krylov spaces, in units of the number of eigenvalues; the first is ARPACK's default.
 SPACES = (4, 16, 64)

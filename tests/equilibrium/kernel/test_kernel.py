@@ -111,11 +111,15 @@ def test_a_sine_has_the_kernel_of_a_hyperbolic_one(omega):
 
 @pytest.mark.parametrize(
     ("omega", "reason"),
-    [(9.0, "oscillates so fast"), (100.0, "oscillates so fast"), (1000.0, "<g²> is off by")],
+    [
+        (9.0, "oscillates so fast"),
+        (100.0, "oscillates so fast"),
+        (1000.0, "<g²> has a relative error"),
+    ],
 )
 def test_sines_that_cannot_be_resolved_are_refused(omega, reason):
     fast = tl.Activation.from_function(lambda x: jnp.sin(omega * x))
-    with pytest.raises(InputError, match=f"activation: got .*{reason}.*smaller"):
+    with pytest.raises(InputError, match=f"activation: got .*{reason}.*(smaller|lower)"):
         tl.equilibrium.transitions(fast, math.inf)
 
 

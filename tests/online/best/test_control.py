@@ -127,7 +127,7 @@ def test_pytorch_takes_the_schedule():
         ({"until": 1.0, "controls": {"learning_rate": 3}}, "controls: .*two bounds"),
         ({"until": 1.0, "controls": {"learning_rate": (3, 1)}}, "controls: .*lower"),
         ({"until": 1.0, "controls": {"drift": (0, 1)}}, "controls: .*learning_rate, readout_rate"),
-        ({"until": 1.0, "controls": {"weight_decay": (0, 1)}}, "learning_rate: .*to be given"),
+        ({"until": 1.0, "controls": {"weight_decay": (0, 1)}}, "learning_rate: .*needs a value"),
         ({"until": 1.0, "learning_rate": 1.0}, "learning_rate: .*a control already"),
         ({"until": 1.0, "knots": 2}, "knots: "),
         ({"until": 1.0, "start_from": {"weight_decay": 0.1}}, "start_from: "),

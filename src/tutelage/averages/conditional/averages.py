@@ -32,7 +32,7 @@ JUDGED = 1.25
 
 
 def supports(activations: tuple[Activation, ...]) -> bool:
-    """True: every activation."""
+    """Return True: every activation is supported."""
     return True
 
 

@@ -25,7 +25,9 @@ Numbers = tuple[tuple[Any, ...]]
 
 
 class Average(NamedTuple):
-    """Two functions of the same numbers: the average with its error, and the value alone."""
+    """An average as two functions of the same numbers: the value with its error, and the value
+    alone.
+    """
 
     judged: Callable[..., Estimate]
     alone: Callable[..., Array]

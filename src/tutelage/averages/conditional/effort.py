@@ -27,13 +27,13 @@ from tutelage.averages.conditional.kernel import (
 )
 from tutelage.averages.conditional.rules import FINEST, Judge, Lattice, Panels, Rule, line
 
-# Spacing at which single fields are examined: half that of the finest lattice.
+# Spacing at which single fields are examined: half the spacing of the finest lattice.
 BASE = FINEST / 2
 # Steps of lattices, in units of BASE, from cheap to fine.
 STRIDES = (10, 9, 8, 7, 6, 5, 4, 3, 2)
-# Stride of the fields that are not given, and number of terms of their series, from cheap to
-# expensive. The last one is compiled together with panels; it is some fifty times cheaper for norms
-# at which it suffices.
+# Stride of the lattice of the fields that are not given, and number of terms of their series, from
+# cheap to expensive. The last pair is compiled together with panels: where it suffices, it is some
+# fifty times cheaper than panels.
 SERIES = ((8, 12), (6, 28), (4, 48), (2, 96))
 # Units with kinks need panels; sharp units get the last panels if no lattice suffices.
 PANELS = (Panels(56, 28, 1.0), Panels(84, 52, 0.01))
@@ -42,8 +42,9 @@ JUDGE = Panels(76, 44, 0.01)
 # Tolerances relative to the size of the averages: in the equations of motion, and for single
 # averages.
 WANTED, SINGLE = 1e-9, 1e-14
-# Given one field, its four factors coincide; given two, they are easier to resolve by this factor,
-# and so are two factors of fields that are not given.
+# Divisors of the quadrature errors of single fields. With one given field all four factors may
+# depend on it; with two, errors are smaller by this factor, and also for two factors of a field
+# that is not given.
 FOUR, TWO = {1: 1.0, 2: 100.0}, 10.0
 # Fields count as smooth in the given ones if these explain less than this part of their variance.
 EXPLAINED = 0.1
@@ -106,7 +107,7 @@ class Choice(NamedTuple):
 
     @property
     def kinks(self) -> bool:
-        """Whether any unit has kinks."""
+        """Return whether any unit has kinks."""
         return any(g.kinks for g, _ in self.units.runs)
 
     @property

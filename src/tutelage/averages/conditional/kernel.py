@@ -38,7 +38,7 @@ ROUNDING = 1e-15
 WIDEST = 1e6
 # Nodes per block with one and with two given fields: intermediate values fit in the cache.
 CHUNKS = {1: 32, 2: 128}
-# Scales on which the sharpness of a unit is measured.
+# Scales at which the steepness of a unit is measured.
 _SCALES = np.concatenate([-np.geomspace(1e-5, 30.0, 200)[::-1], np.geomspace(1e-5, 30.0, 200)])
 
 
@@ -148,8 +148,8 @@ def condition(C: Float[Array, "n n"], given: int) -> Given:
 
 
 def judged_covariance(C: Float[Array, "n n"], judge: Scalar) -> Float[Array, "n n"]:
-    """Choose the covariance of the error-estimating rule (1), which has twice the private variance,
-    or another (0).
+    """Return the covariance for a rule: with twice the private variance if it estimates the
+    error (1), otherwise with the usual one (0).
 
     `PRIVATE` changes an average by its derivative, which may be many times the average itself.
     """

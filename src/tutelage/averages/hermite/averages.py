@@ -193,7 +193,7 @@ def _sum(f: Float[Array, "... n"], g: Float[Array, "... n"], rho: Array) -> Floa
 
 
 def _coefficient_error(f: Expansion, g: Expansion, rho: Array) -> Float[Array, "..."]:
-    """Return the error from those of the coefficients, and the rounding of as many products."""
+    """Return the error due to errors of the coefficients and to rounding of their products."""
     a, b = jnp.abs(f.values), jnp.abs(g.values)
     count = a.shape[-1]
     each = a * g.error + b * f.error + f.error * g.error + 2 * count * EPSILON * a * b

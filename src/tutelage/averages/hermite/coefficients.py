@@ -101,7 +101,9 @@ class _Derivative(Activation):
 
 
 def _present(g: Activation, order: int) -> tuple[bool, ...]:
-    """False where c_n of g vanishes identically: a linear odd part, or a constant even part."""
+    """Return, for each n, False if c_n of g vanishes identically: linear odd part, constant even
+    part.
+    """
     odd_linear, even_constant = g.odd_part_slope is not None, g.even_part_level is not None
 
     def present(n: int) -> bool:

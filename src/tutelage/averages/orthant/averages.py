@@ -162,7 +162,7 @@ def _merged(
 
 
 def _error(factors: list[Factor], C: Float[Array, "... n n"]) -> Number:
-    """A bound on the rounding errors and, with four signs, on those of the integral.
+    """Bound the rounding errors and, with four signs, the errors of the integral.
 
     The integral is good to 1e-15 of what it multiplies unless a layer is very thin, and then
     to 2e-11; the private coordinate of `_rows` adds 1e-11 on singular covariances.

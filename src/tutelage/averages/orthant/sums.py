@@ -76,7 +76,8 @@ def multiplied(*expansions: Expansion) -> Expansion:
     return dict(total)
 
 
-@dataclass(frozen=True, eq=False)  # equal keys are one object: it is the key of compiled programs
+# equal keys give one object, by which compiled programs are found
+@dataclass(frozen=True, eq=False)
 class Moments:
     """The moments that occur, by kind: its name, and fields and signs of each moment."""
 

@@ -34,10 +34,10 @@ from tutelage.averages.orthant.rows import (
 
 Number = Float[Array, "..."]
 
-# The integrand is even in τ and analytic but for points on the imaginary axis, at any distance
-# from 0.  On the scale of log τ they are all equally far away; τ ∝ sinh(20 y) is that scale
-# down to 4e-9.  The rule of 112 points on [-1, 1] has 56 on [0, 1], and reaches 1e-15 unless a
-# layer is thinner than 1e-4, where its error is at most the 2e-11 that such a layer can hold.
+# The integrand is even in τ and analytic except for points on the imaginary axis, at any distance
+# from 0.  On the scale of log τ they are all equally far away; τ ∝ sinh(20 y) is that scale down to
+# 4e-9.  The rule of 112 points on [-1, 1] has 56 on [0, 1], and reaches 1e-15 unless a transition
+# is narrower than 1e-4, where its error is at most its contribution to the integral, 2e-11.
 _SCALE, _POINTS = 20.0, 56
 _y, _w = (half[_POINTS:] for half in np.polynomial.legendre.leggauss(2 * _POINTS))
 _NODES = np.sinh(_SCALE * _y) / np.sinh(_SCALE)

@@ -55,7 +55,7 @@ class Field(eqx.Module):
 
     @property
     def is_zero(self) -> bool:
-        """True where the regular part vanishes identically."""
+        """Return whether the regular part vanishes identically."""
         return self.order >= 2 and self._is_straight
 
     def deltas(self, kink: Kink) -> list[tuple[int, Scalar]]:

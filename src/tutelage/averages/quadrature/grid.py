@@ -18,7 +18,7 @@ from tutelage.averages.quadrature.rules import (
     SMALLEST_VARIANCE,
     factor,
     first_node,
-    narrowest_layer,
+    narrowest_transition,
     panels,
     trapezoid,
 )
@@ -52,7 +52,7 @@ class Grid(NamedTuple):
         resolves.
         """
         d = len(self.fields)
-        narrowest = narrowest_layer(finest or nodes)
+        narrowest = narrowest_transition(finest or nodes)
 
         def inside(i: int, centre: Array) -> Array:
             if i == d:
@@ -76,13 +76,13 @@ class Grid(NamedTuple):
         A jump misplaced by the width w of a layer costs w, a kink w².  Jumps closer than
         √(rounding) differ by what float64 covariances leave open.
         """
-        narrowest, first = narrowest_layer(nodes), first_node(nodes)
+        narrowest, first = narrowest_transition(nodes), first_node(nodes)
         bound = jnp.zeros(())
-        for w in self._layers(0, jumps=True):
+        for w in self._transition_widths(0, jumps=True):
             least = jnp.maximum(w, np.sqrt(RANK_TOLERANCE))
             bound += jnp.where(w < narrowest, 0.5 * least, 0.0)
         for i in range(len(self.fields)):
-            for w in self._layers(i, jumps=False):
+            for w in self._transition_widths(i, jumps=False):
                 bound += jnp.where(w < 2 * first, 0.25 * w**2, 0.0)
         return bound * self._norms()
 
@@ -101,7 +101,7 @@ class Grid(NamedTuple):
         s = jnp.sqrt(jnp.sum(self.L**2, axis=-1))
         return [f(self.mean[i] + s[i] * y) for i, f in enumerate(self.fields)]
 
-    def _layers(self, i: int, jumps: bool) -> list[Float[Array, ""]]:
+    def _transition_widths(self, i: int, jumps: bool) -> list[Float[Array, ""]]:
         """Widths in y_i of the transitions that jumps or kinks of later fields become."""
         widths = []
         for j, field in enumerate(self.fields[i + 1 :], start=i + 1):
@@ -128,6 +128,6 @@ class Grid(NamedTuple):
         # On the first axis the jumps of centred fields lie at the kink of the first field; on later
         # axes they lie anywhere, and nodes concentrated at one kink would be missing elsewhere.
         layer = jnp.asarray(FARTHEST)
-        for width in self._layers(0, jumps=True) if i == 0 else ():
+        for width in self._transition_widths(0, jumps=True) if i == 0 else ():
             layer = jnp.minimum(layer, jnp.where(width < narrowest, FARTHEST, width))
         return panels(breaks, layer, 9 * nodes // 10 if shifted else nodes)

@@ -33,7 +33,7 @@ def half_width(nodes: int) -> float:
     return min(FARTHEST, width)
 
 
-def narrowest_layer(nodes: int) -> float:
+def narrowest_transition(nodes: int) -> float:
     """Smallest width δ of a transition that the panels resolve; the error of narrower ones is
     bounded by the width.
     """

@@ -11,7 +11,9 @@ RELU = Function("relu", lambda x: np.maximum(x, 0.0), lambda x: jnp.maximum(x, 0
 
 
 def read(argument: str, network: Any) -> Description:
-    """Describe a deep network: weights are (in, out) there, and all units but the last are ReLU."""
+    """Describe a deep network: its weights have shape (in, out), and all units except the
+    outputs are ReLU.
+    """
     pairs = enumerate(zip(network.weights, network.biases, strict=True))
     layers = [layer(argument, f"layer {i + 1}", W, b, transposed=True) for i, (W, b) in pairs]
     functions = (RELU,) * (len(layers) - 1)

@@ -15,7 +15,7 @@ PASSIVE = ("InputLayer", "Flatten", "Identity")
 
 
 def read(argument: str, model: Any) -> Description:
-    """Every dense layer of a model that has been built."""
+    """Describe every dense layer of a model that has been built."""
     if not model.built:
         received, allowed = "a Keras model without weights", "it has to be built"
         raise InputError(argument, received, allowed, "model.build((None, inputs))")

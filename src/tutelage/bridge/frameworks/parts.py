@@ -10,7 +10,7 @@ from tutelage._jax import jnp
 from tutelage.bridge.description import Description, Dropout, Function, Layer, described
 
 IDENTITY = Function("identity", lambda x: x, lambda x: x)
-# A text describes a part that the theory lacks.
+# A part that the theory lacks is described by a text instead.
 Part = Layer | Function | Dropout | str
 
 

@@ -28,7 +28,9 @@ FOR_STRENGTH = 5000  # images on which the strength of channels is measured
 
 
 class ImageTeacher(NamedTuple):
-    """A pruned teacher: network, kept channels, accuracies as trained, as pruned and as tuned."""
+    """A pruned teacher: its network, the remaining channels, and accuracies after training,
+    pruning and tuning.
+    """
 
     network: ConvNet
     kept: tuple[np.ndarray, ...]

@@ -68,7 +68,7 @@ def prune(
     for layer, nodes in enumerate(kept, start=1):
         if not len(nodes):
             allowed = f"no node of layer {layer} would be left"
-            raise InputError("threshold", repr(threshold), allowed, "a lower one")
+            raise InputError("threshold", repr(threshold), allowed, "a lower threshold")
     left = _only(student, kept)
     before, after, target = (np.asarray(network(x)) for network in (student, left, teacher))
     return Pruned(

@@ -181,10 +181,10 @@ def _rates(given: ArrayLike) -> Rates:
 
 def _of_rows(rows: int, examples: int | None, fresh: bool | None) -> tuple[int, bool]:
     if fresh:
-        allowed = "an array is a fixed set: nothing fresh can be drawn from it"
+        allowed = "an array is a fixed set of examples, so that no fresh ones can be drawn"
         raise InputError("fresh", repr(fresh), allowed, "fresh=False")
     if examples is not None and examples != rows:
-        raise InputError("examples", repr(examples), f"the array has {rows} rows", "leave it out")
+        raise InputError("examples", repr(examples), f"the array has {rows} rows", "examples=None")
     return rows, False
 
 

@@ -10,7 +10,7 @@ from tutelage._jax import jax, jnp
 from tutelage.equilibrium.general.landscape import Landscape
 
 MAX_STEPS = 300
-# The second is relative to 1 + |z|: longer steps would jump out of narrow valleys.
+# LONGEST_STEP is relative to 1 + |z|: longer steps would jump out of narrow valleys.
 FIRST_STEP, LONGEST_STEP = 0.1, 0.3
 # A step of this size, relative to z, is rounding.
 SMALLEST_STEP = 1e-14

@@ -54,7 +54,8 @@ class Landscape(eqx.Module):
     def vectors(self, z: Float[Array, " d"]) -> Float[Array, "K n"]:
         """The students (A, L) in a basis of the teachers' span and of Gram and Schmidt."""
         K, r = self.error.scenario.K, self.rank
-        # A product with zeros and ones: scattering z is ten times slower in batches.
+        # A product with a matrix of zeros and ones, because scattering z is ten times slower in
+        # batches.
         place = np.zeros((K, r + K, self.size))
         place[(*np.tril_indices(K, r - 1, r + K), np.arange(self.size))] = 1.0
         raw = jnp.eye(K, r + K, r) + place @ z

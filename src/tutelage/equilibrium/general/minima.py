@@ -22,7 +22,8 @@ from tutelage.runs.seed import check_seed
 CONVERGED_STEP = 1e-8
 # Eigenvalues below this part of the largest are zero: the state is about to split.
 ZERO_EIGENVALUE = 1e-9
-# Descents into one minimum agree much better; different minima differ much more.
+# Descents whose ends are closer than this found the same minimum; the distances of descents into
+# one minimum are much smaller, those between different minima much larger.
 SAME_MINIMUM_DISTANCE = 1e-6
 
 

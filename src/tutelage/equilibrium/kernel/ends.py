@@ -51,12 +51,14 @@ class Ends:
         """κ̃ and its three derivatives at each angle, shape (4, n)."""
         near = theta < math.pi / 2
         angle = np.where(near, theta, math.pi - theta)
-        kappa = np.array([self._both(a)[0 if n else 1] for a, n in zip(angle, near, strict=True)]).T
+        kappa = np.array(
+            [self._at_both_ends(a)[0 if n else 1] for a, n in zip(angle, near, strict=True)]
+        ).T
         kappa[0] -= self._level + self._slope * np.cos(theta)
         kappa[1] -= self._slope
         return kappa
 
-    def _both(self, angle: float) -> np.ndarray:
+    def _at_both_ends(self, angle: float) -> np.ndarray:
         """κ and its derivatives at ρ = cos(angle) and at −ρ, shape (2, 4)."""
         key = round(float(angle), 12)
         if key not in self._cache:

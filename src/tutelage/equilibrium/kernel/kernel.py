@@ -96,7 +96,7 @@ class ClosedKernel(Kernel):
 
     def _evaluate(self, rho, derivative):
         value = 0.0 * rho
-        if self._bend:  # infinite derivatives at ±1 would not vanish with it
+        if self._bend:  # with d = 0 the infinite derivatives at ±1 would give 0 · inf = NaN
             value = value + self._bend * _modulus_tilde(rho, derivative)
         if self._erf:
             value = value + self._erf * _erf_tilde(rho, derivative)

@@ -19,8 +19,8 @@ from tutelage.averages.methods import Method, chosen
 from tutelage.averages.two_point import two_point
 from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_points
 
-# Chebyshev points: doubled until the last coefficients are rounding.  Only two units that both
-# have a kink and no closed form need more, and are then good to 1e-11.
+# Chebyshev points: doubled until the last coefficients are rounding.  Two units that both have a
+# kink and no closed form would need more points; their error is 1e-11.
 FEWEST_POINTS, MOST_POINTS = 64, 512
 ROUNDING = 1e-14
 # The number of coefficients is a multiple of this, so that few programs are compiled.
@@ -42,7 +42,7 @@ class PairKernel(eqx.Module):
         raise NotImplementedError
 
     def second(self, c: Float[Array, "... q"]) -> Float[Array, "... q"]:
-        """φ''(c); infinite where two units with kinks coincide."""
+        """φ''(c); infinite where two fields of units with kinks coincide."""
         return jax.jvp(self.first, (c,), (jnp.ones_like(c),))[1]
 
 

@@ -25,7 +25,7 @@ LIMIT = 38.0
 POINTS = 16
 ORDERS = (128, 512, 4096)
 EPSILON = float(np.finfo(np.float64).eps)
-# Accuracy of Σ n² c_n² over N coefficients, each with an error of ε‖g‖ times some operations.
+# Error of Σ n² c_n² over N coefficients, each with an error of ε‖g‖ times some operations.
 COMPLETE = 1e-12
 # Relative difference of ⟨g²⟩ between two rules that both resolve g.
 RESOLVED = 1e-7
@@ -68,7 +68,10 @@ def _check_resolved(g: Activation, square: float, order: int) -> None:
     if not difference <= RESOLVED * square:
         raise InputError(
             "activation",
-            f"{g.name}, whose <g²> is off by {difference / square:.0e} of itself on {len(z)} nodes",
+            (
+                f"{g.name}, whose <g²> has a relative error of {difference / square:.0e} on "
+                f"{len(z)} nodes"
+            ),
             "the kernel <g(u) g(w)> needs a function that these nodes resolve",
             "a smaller slope or frequency",
         )
@@ -84,8 +87,8 @@ def _check_spread(g: Activation, squares: np.ndarray, square: float) -> None:
             "activation",
             f"{g.name}, which oscillates so fast that <g(u) g(w)> vanishes to rounding for fields "
             "with a correlation of 1/2",
-            "the equations need its size there",
-            "a smaller frequency: of sin(ωx) up to ω = 8",
+            "the equations need its value there",
+            "a lower frequency; for sin(ωx) ω may be up to 8",
         )
 
 

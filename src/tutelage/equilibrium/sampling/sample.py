@@ -333,7 +333,7 @@ class Sampler:
         check_memory("dimension", N, lambda N: 8 * N * (K * runs + M) * ARRAY_COPIES, "all weights")
         size = K * (K + M) + 2
         record = lambda n: 8 * n * runs * size * ARRAY_COPIES  # noqa: E731
-        check_memory("sweeps", self.sweeps + self.warm_up, record, "what is recorded of them")
+        check_memory("sweeps", self.sweeps + self.warm_up, record, "the records of all runs")
         self.key, to_start = jax.random.split(jax.random.key(seed))
         self.start = _start(scenario, start)
         J, B = self.start.to_weights(N, seed)

@@ -34,7 +34,7 @@ def _is_close(fold: Point, unstable: Estimate | None) -> bool:
 def coexistence(
     theory: Theory, branch: Branch, fold: Point, unstable: Estimate | None
 ) -> tuple[Point, Estimate]:
-    """Return the state on the outer branch whose free energy is that of the unspecialized state."""
+    """Return the state on the outer branch with the same free energy as the unspecialized state."""
     close = _is_close(fold, unstable)
     difference = _integrated if close else _difference
     # Next to V = 0 the load is α_0 + aV + bV², whose minimum is at V = -a/2b, and the difference is
@@ -100,7 +100,9 @@ def _integrated(theory: Theory, point: Point) -> float:
 def _error(
     theory: Theory, point: Point, fold: Point, load: float, unstable: Estimate | None
 ) -> float:
-    """Return the rounding of the free energies over their slope in α, at most the bracket."""
+    """Return the error of the load: the rounding of the free energies over their slope, at most
+    the bracket.
+    """
     gap = abs(_gap(theory, load, point))
     size = 1 + abs(theory.free_energy(load, point)) + load * abs(theory.load_derivative(point))
     rounding = EPSILON * size

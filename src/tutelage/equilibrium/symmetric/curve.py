@@ -22,7 +22,7 @@ from tutelage.equilibrium.thermal.solution import check_loads_within, solution_o
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 
-# Measured: the states of all branches at one load, and the memory to solve for them.
+# Memory for all states at one load and for solving for them, measured.
 BYTES_PER_LOAD = 1000
 # A larger block would delay the progress bar.
 LOADS_PER_BLOCK = 2000

@@ -25,7 +25,7 @@ from tutelage.solve.newton import newton
 
 # Tolerance of derivatives with terms of order one 1/K: one more Newton step reaches rounding.
 TOLERANCE = 1e-10
-BYTES = 2000  # of one value, measured
+BYTES = 2000  # memory for one value, measured
 
 
 @recorded
@@ -90,7 +90,7 @@ def _lowest(theory: Theory, load: float, V: np.ndarray) -> Point:
 
 
 def _is_student(theory: FiniteTheory, point: Point) -> np.ndarray:
-    """Whether there are weights with these overlaps."""
+    """Return whether there are weights with these overlaps."""
     at = theory.overlap(point)
     with np.errstate(invalid="ignore"):
         return theory.is_inside(point) & (at.KA > 0) & (at.B > 0)

@@ -253,7 +253,7 @@ def theory_of(activation: Activation, units: CheckedInside[float]) -> Theory:
             "units",
             repr(units),
             "it has to be a whole number from 1 to 10⁶, or infinite",
-            "units=5, or units=math.inf, from which more units differ by 1/K",
+            "units=5, or units=math.inf for more units",
         )
     kernel = kernel_of(activation)
     if infinite:

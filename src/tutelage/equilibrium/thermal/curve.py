@@ -79,7 +79,7 @@ def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> 
     energy = np.where(curve["site_stable"].values, curve["free_energy_per_unit"].values, np.nan)
     tie = (
         loads * curve["training_error"].values
-    )  # decides where both free energies are infinite, at T = 0
+    )  # Where both free energies are infinite, at T = 0, this term decides.
     rank = np.where(np.isnan(energy), np.inf, np.clip(energy, -1e300, 1e300) + np.nan_to_num(tie))
     special = np.array([k.startswith("R ") for k in kinds])
     ranked = np.where(special[:, None], rank, np.inf)

@@ -54,7 +54,7 @@ class TeacherTerms(NamedTuple):
     error: np.ndarray
 
     def at(self, index: Any) -> "TeacherTerms":
-        """The terms of some of the R."""
+        """Return the terms at the selected values of R."""
         return TeacherTerms(*(x[index] for x in self))
 
 

@@ -54,24 +54,24 @@ class Setting:
 
     @property
     def is_bayes_optimal(self) -> bool:
-        """Whether T = ς² and the free energy is quenched: q = R."""
+        """Return whether T = ς² and the free energy is quenched: then q = R."""
         same = abs(self.temperature - self.noise) <= NISHIMORI_TOLERANCE * self.noise
         return self.approximation == "quenched" and same
 
     @property
     def learns_perfectly(self) -> bool:
-        """Whether R = 1 is the state at every load above 1: at T = 0 without noise."""
+        """Return whether R = 1 is the state at every load above 1: at T = 0 without noise."""
         return self.temperature == 0 and self.noise == 0
 
     @property
     def has_quadrature(self) -> bool:
-        """Whether values have an error of quadrature: two smooth units."""
+        """Return whether values have an error of quadrature: for two smooth units."""
         form = self.activation.closed_form
         return self.units == 2 and not (form is not None and form.is_homogeneous)
 
     @property
     def is_linear(self) -> bool:
-        """Whether κ̃ vanishes: nothing remains to be learned after the linear part."""
+        """Return whether κ̃ vanishes: nothing remains to be learned after the linear part."""
         return float(self.kernel.tilde(1.0)) <= LINEAR_TOLERANCE * self.kernel.slope
 
     @functools.cached_property

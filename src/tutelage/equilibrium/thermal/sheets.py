@@ -28,8 +28,8 @@ MAX_STEPS = 80
 # A step below this, relative to d, ends the iteration, and F below its rounding.
 STEP_TOLERANCE = 1e-13
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
-# Width in R to which the meeting of two roots is located; next to R = 0, where all loads are those
-# of R = 0, it is not located.
+# Width in R to which the meeting point of two roots is located, and the R below which it is not
+# located: there all loads equal the load of R = 0.
 MEETING_WIDTH, SMALLEST_MEETING_R = 1e-11, 2e-6
 POINTS_PER_ROUND = 30  # in one batch, which costs little more than a single point
 # Points on each side of a first guess of the meeting, and the steps that compute the guess.

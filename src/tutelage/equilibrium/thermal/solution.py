@@ -23,7 +23,7 @@ from tutelage.equilibrium.thermal.values import Values
 
 # Rounding of the logarithm of a load, some terms of order one.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-MAX_QUADRATURE_ERROR = 5e-4  # of a load, of two smooth units
+MAX_QUADRATURE_ERROR = 5e-4  # relative to a load, for two smooth units
 # Values of ln(1 − q) on which α̃ of the states R = 0 < q is sampled, and q = 0, where it begins.
 LOG_P_GRID = np.concatenate(
     [np.log(np.geomspace(1e-14, 0.5, 300)), np.log1p(-np.geomspace(0.499, 1e-3, 150)), [0.0]]

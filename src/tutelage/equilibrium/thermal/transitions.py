@@ -24,14 +24,17 @@ from tutelage.equilibrium.thermal.setting import Setting
 from tutelage.equilibrium.thermal.solution import Solution, quadrature_error
 from tutelage.equilibrium.thermal.states import ThermalState, extrema
 
-# The load is compared with that of R → 0 at these multiples of several scales of R.
+# Multiples of several scales of R at which the load is compared with its limit R → 0.
 R_MULTIPLES = np.array([1.0, 2.0, 4.0])
 R_SCALES = 0.005 / 4.0 ** np.arange(10)
 # Relative error of the bend above which it is not reported.
 MAX_RELATIVE_ERROR = 0.1
 SMALLEST_DIVISOR = 1e-300
 LOADS = ("appears", "coexists", "unstable")
-NO_SPECIALIZATION = "κ̃'' vanishes: linear units can be replaced by any mixture, so none specializes"
+NO_SPECIALIZATION = (
+    "κ̃'' vanishes: the units are linear, so that mixtures of students have "
+    "the same output, and none specializes"
+)
 NO_COEXISTENCE = (
     "below the Nishimori temperature T = ς² the state R = 0 is a glass: equal "
     "replica-symmetric free energies define no transition"

@@ -27,7 +27,8 @@ _R = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]])
 _S = np.array([[0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]])
 _C = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
 DIRECTIONS = np.stack([(_R + _S) / 2, (_R - _S) / 2, _C])
-SMALL_STEP = 1e-20  # of a complex step, which needs no difference
+# Step in the imaginary direction: a derivative by a complex step has no cancellation.
+SMALL_STEP = 1e-20
 # Nodes of the quadrature, and of the coarser one whose difference is its error.
 NODES, FEWER_NODES = 16, 14
 SMALLEST_WEIGHT = 1e-14
@@ -114,7 +115,8 @@ class SmoothAverage:
         self.beta = beta
         x, w = np.polynomial.hermite_e.hermegauss(nodes)
         w = w / np.sum(w)
-        # Exchanging the two students and the two teachers changes the sign of both differences.
+        # Exchanging the two students and the two teachers changes the sign of x_1 - x_2 and of y_1
+        # - y_2.
         half = slice(0, (nodes + 1) // 2)
         often = np.where(x[half] == 0, 1.0, 2.0) * w[half]
         weights = np.einsum("i,j,k,l->ijkl", w, w, w, often).ravel()

@@ -7,7 +7,7 @@ from tutelage.explorer import formulas, units
 from tutelage.explorer.parameters import Parameter, State, integer
 from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, lowered
 from tutelage.explorer.views import transitions
-from tutelage.explorer.views.transitions import how_many, known
+from tutelage.explorer.views.transitions import how_many, transitions_and_curves
 from tutelage.runs.programs import program_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ UNIT, STUDENT = "Unit", "Student and teacher"
 ORDER = 20
 MAX_LISTED_COEFFICIENT = 5
 FURTHEST, POINTS = 4.0, 161
-KINK_GAP = 1e-9  # less than a pixel, and many times the rounding of a field
+KINK_GAP = 1e-9  # distance from a kink: less than a pixel, and many times the rounding of a field
 
 PARAMETERS: list[Parameter] = [
     units.choice("activation", "activation", UNIT, "relu", ((units.FORMULA, "a formula"),)),
@@ -44,8 +44,8 @@ PARAMETERS: list[Parameter] = [
               longest=formulas.LONGEST, shown_when={"activation": [units.FORMULA]}),
     Parameter("infinite", "infinitely many units", "K → ∞",
               "the transition depends on the Hermite coefficients only", STUDENT, "toggle", True),
-    integer("K", "hidden units of student and teacher", "K", "how many units both have", STUDENT,
-            3, 1, 1000, scale="log", shown_when={"infinite": [False]}),
+    integer("K", "hidden units of student and teacher", "K", "number of units of each network",
+            STUDENT, 3, 1, 1000, scale="log", shown_when={"infinite": [False]}),
 ]  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def _transitions(g: "Activation", state: State) -> "tuple[Transitions, xr.Datase
     import tutelage as tl
 
     try:
-        return *known(state), tl.equilibrium.transition_kind(g, how_many(state))
+        return *transitions_and_curves(state), tl.equilibrium.transition_kind(g, how_many(state))
     except InputError:
         raise
     except (ValueError, ArithmeticError):
@@ -133,7 +133,7 @@ def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Numbe
     ]
     kinks = ", ".join(f"{float(kink.position):g}" for kink in g.kinks) or "none"
     return [
-        Number("the transition is", "", _order(kind)),
+        Number("transition", "", _order(kind)),
         Number("because", "", lowered(kind.because)),
         *numbers,
         Number("parity", "", g.parity),
@@ -147,14 +147,16 @@ def dataset(state: State) -> "xr.Dataset":
 
     values = np.asarray(units.unit(state["activation"], state).hermite(ORDER).values)
     return (
-        known(state)[1].assign(hermite=("order", values)).assign_coords(order=np.arange(ORDER + 1))
+        transitions_and_curves(state)[1]
+        .assign(hermite=("order", values))
+        .assign_coords(order=np.arange(ORDER + 1))
     )
 
 
 def python(state: State) -> str:
     """Return Python code for coefficients, kind of transition and curve."""
     words = "math.inf" if state["infinite"] else state["K"]
-    last = transitions.last_load(state, known(state)[0])
+    last = transitions.last_load(state, transitions_and_curves(state)[0])
     typed = state["activation"] == units.FORMULA
     more = formulas.imports(state["formula"]) if typed else []
     loads = f"np.linspace(0.0, {last!r}, {transitions.LOADS})"

@@ -24,16 +24,16 @@ FORMULA_TEXT = "ρ_jk = corr(f_j, f*_k) of student and teacher nodes; H u_i = λ
 DOCUMENTATION = "deep"
 STREAMS, DETAILS = False, False
 
-FILE, WHICH = "Training", "Which of them"
+FILE, WHICH = "Training", "Selection"
 MOST_FRAMES, MOST_POINTS, MOST_LINES = 60, 4000, 40
 LAYER = re.compile(r"(strength|correlation|teacher_correlation|best_correlation)_[0-9]{1,3}")
 
 PARAMETERS: list[Parameter] = [
-    Parameter("file", "saved training", "", "of --files, of the report, or of the package", FILE,
+    Parameter("file", "saved training", "", "from --files, the report, or the package", FILE,
               "file", "", longest=100),
     integer("layer", "hidden layer", "l", "1 is the lowest", WHICH, 1, 1, 20),
     integer("run", "run", "", "0: all runs together", WHICH, 0, 0, 10_000, scale="linear"),
-    integer("setting", "setting", "", "in a file with several: multiples and polarities",
+    integer("setting", "setting", "", "for files with several multiples and polarities",
             WHICH, 1, 1, 1000),
 ]  # fmt: skip
 
@@ -210,7 +210,7 @@ def _followed(picture: Picture, one: "xr.Dataset", epochs: list[int], layer: int
     words = f"Correlation of student with teacher nodes of layer {layer}."
     x, y = Axis("teacher node", "k"), Axis("student node", "j")
     first = traces(one.isel(epoch=epochs[0]))
-    picture.panels.append(Panel("correlations", "Who follows whom", words, x, y, first))
+    picture.panels.append(Panel("correlations", "Correlations of nodes", words, x, y, first))
     _frames(picture, one, epochs, "correlations", traces)
 
 

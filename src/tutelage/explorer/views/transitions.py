@@ -31,7 +31,7 @@ UNITS, LOAD = "Units", "Examples"
 LOADS = 301
 # Curves end at this multiple of the last transition, or at this load without a transition.
 LAST_LOAD_FACTOR, DEFAULT_LAST_LOAD = 1.6, 50.0
-MAX_SPECIALIZATION, SPECIALIZATION_POINTS = 0.99, 99  # of R − S
+MAX_SPECIALIZATION, SPECIALIZATION_POINTS = 0.99, 99  # a value of R − S
 LOWEST = "lowest"
 MOST_KNOWN = 30
 KNOWN: dict[tuple[str, float], Any] = {}
@@ -47,8 +47,8 @@ PARAMETERS: list[Parameter] = [
     *units.parameters("activation", UNITS),
     Parameter("infinite", "infinitely many units", "K → ∞", "the limit of large networks", UNITS,
               "toggle", False),
-    integer("K", "hidden units of student and teacher", "K", "how many units both have", UNITS,
-            5, 1, 1000, scale="log", shown_when={"infinite": [False]}),
+    integer("K", "hidden units of student and teacher", "K", "number of units of each network",
+            UNITS, 5, 1, 1000, scale="log", shown_when={"infinite": [False]}),
     number("load", "load", "α", "examples for each weight, times the inverse temperature", LOAD,
            46.0, 0.01, 1000.0, scale="log", zero=True),
     Parameter("followed", "state to follow", "",
@@ -77,11 +77,13 @@ def last_load(state: State, found: "Transitions") -> float:
 
 def dataset(state: State) -> "xr.Dataset":
     """Return all branches of states over the load."""
-    return known(state)[1]
+    return transitions_and_curves(state)[1]
 
 
-def known(state: State) -> "tuple[Transitions, xr.Dataset]":
-    """Return what does not depend on the load: transitions, and states over all loads."""
+def transitions_and_curves(state: State) -> "tuple[Transitions, xr.Dataset]":
+    """Return the quantities that do not depend on the load: transitions, and states over all
+    loads.
+    """
     g, K = units.code(state["activation"], state), how_many(state)
     if (g, K) not in KNOWN:
         import tutelage as tl
@@ -110,7 +112,7 @@ def draw(state: State) -> Picture:
     """Draw the free energy at the load, and states and error over the load."""
     import tutelage as tl
 
-    found, curves = known(state)
+    found, curves = transitions_and_curves(state)
     g, K = units.unit(state["activation"], state), how_many(state)
     every = tl.equilibrium.states(g, K, state["load"], saddles=True)
     minima = [s for s in every if s.site_stable]
@@ -176,8 +178,8 @@ def _followed(followed: str, minima: "list[Stationary]") -> "Stationary":
 
 
 def marks(found: "Transitions", state: State) -> list[Mark]:
-    known = {"α_s": found.appears, "α_c": found.coexists, "α_d": found.unstable}
-    lines = [Mark("x", float(e.value), name) for name, e in known.items() if e is not None]
+    loads = {"α_s": found.appears, "α_c": found.coexists, "α_d": found.unstable}
+    lines = [Mark("x", float(e.value), name) for name, e in loads.items() if e is not None]
     return lines if "load" not in state else [*lines, Mark("x", state["load"], "α")]
 
 
@@ -251,7 +253,7 @@ WORDS = {
 
 
 def loads_numbers(found: "Transitions") -> list[Number]:
-    order = Number("the transition is", "", "absent" if found.order == "none" else found.order)
+    order = Number("transition", "", "absent" if found.order == "none" else found.order)
     loads = [
         estimate(words, symbol, getattr(found, name), found.reasons.get(name))
         for name, (words, symbol) in WORDS.items()
@@ -261,7 +263,7 @@ def loads_numbers(found: "Transitions") -> list[Number]:
 
 
 def _state_numbers(here: "Stationary") -> list[Number]:
-    alone = "a single unit has only this one"
+    alone = "a single unit has only the overlap R"
     numbers = [Number("state", "", here.kind)]
     for name in "RSC":
         value = getattr(here, name)
@@ -291,7 +293,7 @@ def _messages(state: State, here: "Stationary", minima: "list[Stationary]") -> l
 def python(state: State) -> str:
     """Return Python code for states and curves."""
     K = "math.inf" if state["infinite"] else state["K"]
-    last = last_load(state, known(state)[0])
+    last = last_load(state, transitions_and_curves(state)[0])
     values = (
         f"np.linspace(-{MAX_SPECIALIZATION}, {MAX_SPECIALIZATION}, {2 * SPECIALIZATION_POINTS + 1})"
     )

@@ -44,7 +44,7 @@ class Certificate(Finding):
     def brief(self) -> str:
         return (
             f"spread of H {self.hamiltonian_spread[1]:.1g}, gradient {self.gradient_norm:.1g}, "
-            f"perturbations change ln ε_g by {self.smallest_increase:+.1g} at least"
+            f"the smallest change of ln ε_g by a perturbation is {self.smallest_increase:+.1g}"
         )
 
 

@@ -73,7 +73,9 @@ class BestControl(Finding):
 
     @property
     def schedule(self) -> LinearSchedule:
-        """The schedule of the only control, or of the learning rate."""
+        """The schedule of the learning rate, or of the first control if the rate is not
+        controlled.
+        """
         return self.schedules.get("learning_rate", next(iter(self.schedules.values())))
 
 

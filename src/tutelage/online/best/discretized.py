@@ -230,7 +230,7 @@ def _rates(system: Controlled, states: Float[Array, "block d"], u: Float[Array, 
 def _of_all(
     system: Controlled, function: Callable[..., PyTree], *arguments: Float[Array, "block ..."]
 ) -> Any:
-    """Apply a function to all steps: serially where averages choose nodes for each state."""
+    """Apply a function to all steps; serially where the nodes of averages depend on the state."""
     if system.flow.moments.one_by_one:
         return jax.lax.map(lambda one: function(*one), arguments)
     return jax.vmap(function)(*arguments)

@@ -13,7 +13,7 @@ from tutelage.online.best.search import LONGEST_TIME, Search
 from tutelage.online.steps import Steps, steps
 
 FINE_TOLERANCE, COARSE_TOLERANCE = 1e-10, 1e-8
-# Constant learning rates that are tried first, down to this share of the bound.
+# Number of constant learning rates to scan first, and the smallest of them relative to the bound.
 SCANNED_RATES, SMALLEST_SHARE = 25, 0.0125
 # The fixed steps of the search: at least this many, and no larger error in ln ε_g.
 FEWEST_STEPS, MOST_STEPS, STEP_ERROR = 256, 8192, 1e-4
@@ -54,7 +54,9 @@ def best_constant(search: Search) -> Constant:
 
 
 def _constant_controls(search: Search) -> Float[np.ndarray, "n m"]:
-    """Return constant controls: rates in geometric order, the other controls at their least."""
+    """Return constant controls: rates in geometric order, the other controls at their lower
+    bounds.
+    """
     names, (low, high) = search.system.names, search.bounds.T
     if "learning_rate" not in names:
         return low[None]
@@ -110,7 +112,7 @@ def _unreached(search: Search, tried: np.ndarray, errors: np.ndarray) -> Computa
 def step_count(
     search: Search, form_of: Callable[[int], Form], end: float, values: np.ndarray
 ) -> int:
-    """Return the number of steps with which ln ε_g is exact enough."""
+    """Return the number of steps with which ln ε_g is accurate enough."""
     count = FEWEST_STEPS
     few = search.value(form_of(count), end, values)
     while count < MOST_STEPS:
@@ -132,7 +134,7 @@ def first_guesses(
     """Return first guesses by name, as values at the knots; the first one is constant."""
     times = end * grid.knots
     flat = np.tile(constant, (len(times), 1))
-    guesses = {"constant": flat, "half of it": 0.5 * flat}
+    guesses = {"constant": flat, "half the constant": 0.5 * flat}
     factors = np.exp(RANDOM_SIZE * np.random.default_rng(seed).standard_normal(flat.shape))
     guesses["random"] = np.clip(flat * factors, search.bounds[:, 0], search.bounds[:, 1])
     if start_from:

@@ -15,7 +15,7 @@ from tutelage.online.best.search import LONGEST_TIME, Search
 from tutelage.online.stationary.plateaus import saddle
 
 DEFAULT_CONTROLS = {"learning_rate": (0.0, 3.0)}
-# An error below a hundred tolerances of the adaptive integration is that of the integration.
+# Errors ε_g below a hundred tolerances are errors of the adaptive integration.
 SMALLEST_ERROR = 1e-7
 # A plateau is left when the error is below this fraction of its height.
 LEFT = 0.5
@@ -40,7 +40,7 @@ def checked_bounds(
         if value is not None:
             finite_number(name, value, at_least=0.0, hint="1.0")
     if "learning_rate" not in controls and not learning_rate:
-        received, allowed = short_repr(learning_rate), "where it is no control it has to be given"
+        received, allowed = short_repr(learning_rate), "it is not a control, so it needs a value"
         raise InputError("learning_rate", received, allowed, "learning_rate=1.0")
     return {name: _pair(name, controls[name]) for name in CONTROLS if name in controls}
 
@@ -62,7 +62,7 @@ def check_goal(scenario: Scenario, start: Overlaps, until: Any, error: Any) -> N
     check_fits("start", scenario, start, batches=((),))
     if (until is None) == (error is None):
         received = "neither" if until is None else "both"
-        allowed = "it has to be one of until=... and error=..."
+        allowed = "exactly one of the two is needed"
         raise InputError("until and error", received, allowed, "until=60, or error=1e-4")
     if float(scenario.drift) > 0:
         allowed = "teachers that drift have no end: the best rates are constant"
@@ -76,7 +76,7 @@ def check_goal(scenario: Scenario, start: Overlaps, until: Any, error: Any) -> N
 
 
 def check_error(scenario: Scenario, start: Overlaps, error: Any) -> None:
-    """Refuse an error that is too small, or not below that of the start."""
+    """Refuse an error that is too small, or not below the error of the start."""
     finite_number("error", error, at_least=SMALLEST_ERROR, hint="1e-4")
     first = float(generalization_error(scenario, start))
     if error >= first:
@@ -89,7 +89,7 @@ def check_error(scenario: Scenario, start: Overlaps, error: Any) -> None:
 
 
 def check_plateau_is_left(search: Search, constant: Constant, error: float) -> None:
-    """Refuse an end until which the best schedule stays on a plateau.
+    """Refuse an end at which even the best schedule is still on the plateau.
 
     constant: the best constant controls for this end.
     error: ε_g at the end with the best schedule.
@@ -105,13 +105,13 @@ def check_plateau_is_left(search: Search, constant: Constant, error: float) -> N
     height = point.generalization_error
     try:
         first = best_constant(search._replace(until=None, error=LEFT * height))
-    except ComputationError:  # with noise no error may be as low, whatever the time
+    except ComputationError:  # with label noise this error may be below every reachable one
         return
     if first.end > end:
         raise InputError(
             "until",
             f"{end:g}",
-            f"until then the plateau at ε_g = {height:.3g} is not left: "
-            f"constant rates leave it at α = {first.end:.3g} at the soonest",
+            f"this is on the plateau at ε_g = {height:.3g}, which constant rates leave at α = "
+            f"{first.end:.3g} or later",
             f"until={math.ceil(1.2 * first.end)}",
         )

@@ -14,7 +14,8 @@ from tutelage.online.best.discretized import Path
 
 # Knots and ends of steps are at times T (k/n)^1.5: students move fastest in the beginning.
 EXPONENT = 1.5
-# Steps of a piece at least, and bounds of the logarithms of durations relative to the last one.
+# Smallest number of steps of a piece, and bounds of the logarithms of durations relative to the
+# last one.
 FEWEST_STEPS_OF_A_PIECE, LOG_DURATIONS = 24, (-12.0, 12.0)
 
 
@@ -59,7 +60,9 @@ class Grid:
         return self.hats.T @ run.by_control
 
     def scales(self, values: np.ndarray, end: float) -> np.ndarray:
-        """Return factors of the unknowns for the search: the root of the time of each knot."""
+        """Return the factors of the unknowns for the search: the square root of the time of each
+        knot.
+        """
         return np.sqrt(end * self.weights())[:, None] * np.ones_like(values)
 
     def limits(self, bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +115,9 @@ class Pieces:
         return np.append(by_control, by_s[:-1])
 
     def scales(self, x: np.ndarray, end: float) -> np.ndarray:
-        """Return factors of the unknowns for the search: the root of the time of each control."""
+        """Return the factors of the unknowns for the search: the square root of the time of each
+        control.
+        """
         roots = np.sqrt(end * self.fractions(x))
         return np.append(roots, np.ones(len(roots) - 1))
 

@@ -117,5 +117,5 @@ def as_row(argument: str, value: ArrayLike) -> Float[Array, " n"]:
     """Check a list of numbers and return it as an array; traced values pass."""
     row = jnp.asarray(value if is_traced(value) else finite_array(argument, value), float)
     if row.ndim != 1 or not len(row):
-        raise InputError(argument, f"shape {row.shape}", "they have to be numbers in a row")
+        raise InputError(argument, f"shape {row.shape}", "it has to be a list of numbers")
     return row

@@ -94,6 +94,6 @@ class Search(NamedTuple):
         raise ComputationError(
             "error",
             f"{self.error:g} is not reached until α = {end:g}",
-            "no schedule that was tried reaches it",
+            "none of the schedules tried reaches this error",
             "a larger error, or wider bounds",
         )

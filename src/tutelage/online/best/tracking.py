@@ -110,15 +110,15 @@ def best_tracking(
     low, high = _ordered("bounds", bounds, above=0.0)
     decays = None if decay_bounds is None else _ordered("decay_bounds", decay_bounds, at_least=0.0)
     flow = Flow(scenario, method, batch=batch, readout_rate=readout_rate)
-    followed = Followed(flow, flow.vector(start))
+    state = StableState(flow, flow.vector(start))
     gamma = float(scenario.weight_decay)
     box = np.array([[np.log(low), np.log(high)], decays or (gamma, gamma)])
-    minimum = _searched(followed, _lowest(followed, box), box, float(scenario.drift))
+    minimum = _searched(state, _lowest(state, box), box, float(scenario.drift))
     _check_inside(minimum, box, ("bounds", "decay_bounds"))
-    return _described(followed, minimum)
+    return _described(state, minimum)
 
 
-class Followed:
+class StableState:
     """ε_g of the stable state next to a start, as a function of x = (ln η, γ)."""
 
     def __init__(self, flow: Flow, start: np.ndarray):
@@ -162,12 +162,12 @@ def _slope(flow: Flow, y: Float[Array, " d"]) -> Float[Array, " d"]:
     return jax.grad(lambda y: flow.errors(y, flow.scenario.T))(y)
 
 
-def _lowest(followed: Followed, box: Float[np.ndarray, "2 2"]) -> Float[np.ndarray, " 2"]:
+def _lowest(state: StableState, box: Float[np.ndarray, "2 2"]) -> Float[np.ndarray, " 2"]:
     """Return the best point of a grid."""
     (low, high), (least, most) = box.tolist()
     decays = np.linspace(least, most, GRID_DECAYS if most > least else 1)
     grid = [np.array([x, gamma]) for x in np.linspace(low, high, GRID_RATES) for gamma in decays]
-    errors = [followed.error(x) for x in grid]
+    errors = [state.error(x) for x in grid]
     if not np.any(np.isfinite(errors)):
         raise ComputationError(
             "start",
@@ -191,7 +191,7 @@ def _check_inside(
             name,
             f"between {show(low):g} and {show(high):g} there is no minimum of the error",
             f"it is lowest at {show(minimum.x[k]):g}, or beyond",
-            "wider ones",
+            "wider bounds",
         )
 
 
@@ -209,18 +209,18 @@ class Minimum(NamedTuple):
     softness: Float[np.ndarray, " 2"]
 
 
-def _searched(followed: Followed, x: np.ndarray, box: np.ndarray, drift: float) -> Minimum:
+def _searched(state: StableState, x: np.ndarray, box: np.ndarray, drift: float) -> Minimum:
     """Find the minimum by a search in the box, then by Newton's method."""
     unit = np.array([1.0, drift])
-    largest = 10 * followed.error(x)
+    largest = 10 * state.error(x)
 
     def value(z: np.ndarray) -> tuple[float, np.ndarray]:
-        result = followed.error_and_gradient(z * unit)
+        result = state.error_and_gradient(z * unit)
         # The search subtracts values, so they are finite also without a stable state.
         return (largest, np.zeros(2)) if result is None else (result[0], result[1] * unit)
 
     def slope(z: np.ndarray) -> np.ndarray:
-        result = followed.error_and_gradient(z * unit)
+        result = state.error_and_gradient(z * unit)
         if result is None:
             received, why = (
                 f"the error falls until η = {np.exp(z[0]):g}",
@@ -272,10 +272,10 @@ def _descended(
     return z
 
 
-def _described(followed: Followed, minimum: Minimum) -> BestTracking:
-    point = followed.point(minimum.x)
+def _described(state: StableState, minimum: Minimum) -> BestTracking:
+    point = state.point(minimum.x)
     assert point is not None
-    (log_eta, gamma), averages = minimum.x, followed.flow.moments.error(point.overlaps)
+    (log_eta, gamma), averages = minimum.x, state.flow.moments.error(point.overlaps)
     uncertain, eta = minimum.step + averages * minimum.softness, np.exp(log_eta)
     return BestTracking(
         number(eta, eta * uncertain[0]),

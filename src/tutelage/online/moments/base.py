@@ -38,7 +38,7 @@ class Moments(Module):
     @staticmethod
     @abc.abstractmethod
     def supports(scenario: Scenario, method: Method) -> bool:
-        """Whether this class can compute the averages of the scenario with the method."""
+        """Return whether this class can compute the averages of the scenario with the method."""
 
     def without_shared_activation(self) -> "Moments":
         """Return averages that do not assume equal units of student and teacher."""
@@ -47,17 +47,21 @@ class Moments(Module):
 
     @property
     def fits_one_kernel(self) -> bool:
-        """Whether a step of a run is compiled into one kernel (`tutelage._jax.one_kernel`)."""
+        """Return whether a step of a run is compiled into one kernel
+        (`tutelage._jax.one_kernel`).
+        """
         return False
 
     @property
     def uses_wide_vectors(self) -> bool:
-        """Whether vector instructions of 512 bits make a step of a run faster."""
+        """Return whether vector instructions of 512 bits make a step of a run faster."""
         return False
 
     @property
     def has_long_loops(self) -> bool:
-        """Whether most of the time is spent in loops that the newer code generator makes faster."""
+        """Return whether most of the time is spent in loops that the newer code generator makes
+        faster.
+        """
         return False
 
     @property
@@ -100,7 +104,7 @@ class Moments(Module):
         return self
 
     def resolves(self, overlaps: Overlaps) -> Bool[Array, "..."]:
-        """Whether the averages are accurate at these states."""
+        """Return whether the averages are accurate at these states."""
         return jnp.ones(overlaps.leading, dtype=bool)
 
     @abc.abstractmethod

@@ -72,7 +72,7 @@ class Averages(Module):
 
     @property
     def coincidences(self) -> bool:
-        """Whether coinciding fields among the arguments have to be recognised."""
+        """Return whether coinciding fields among the arguments have to be recognised."""
         return isinstance(self.method, Orthant | Hermite)
 
     def sums(self, kind: str, batch: Batch, C: Float[Array, "... n n"]) -> Array:

@@ -132,7 +132,7 @@ class ConditionalMoments(Moments):
         }
 
     def _resolved(self, C: Float[Array, "n n"]) -> Bool[Array, ""]:
-        """Whether a lattice resolves all averages."""
+        """Return whether a lattice resolves all averages."""
         return jnp.all(jnp.concatenate([level.resolved for level in self._levels(C).values()]))
 
     def _choice(self, kind: str) -> effort.Choice:
@@ -154,12 +154,12 @@ class ConditionalMoments(Moments):
                 choice,
                 C[order][:, order],
                 survey.of(order),
-                lambda rule: self._with(rule, C, order, kind)[0],
+                lambda rule: self._integrated(rule, C, order, kind)[0],
             )
 
         return jax.lax.map(one, _orders(len(C), self._given(kind)))
 
-    def _with(
+    def _integrated(
         self, rule: Rule, C: Float[Array, "n n"], order: Int[Array, " n"], kind: str
     ) -> tuple[Array, Array]:
         """Return a row of A and of ⟨g g_a⟩, or ⟨δ_i δ_k⟩, and the remainder of the series."""
@@ -186,7 +186,7 @@ class ConditionalMoments(Moments):
         for place in np.unique(levels.rule):
             used = np.asarray(levels.rule) == place
             rows, steps = orders[used], np.asarray(levels.step)[used]
-            (value, other), left_out = _both(self, int(place), steps, C, rows, kind)
+            (value, other), left_out = _with_finer_rule(self, int(place), steps, C, rows, kind)
             change, size = np.abs(value - other), np.max(np.abs(value))
             if kind == "row":  # an error of A, which is multiplied by C
                 change = change[:, 0] @ np.abs(C)
@@ -204,7 +204,7 @@ def _levels(moments: ConditionalMoments, C: Array) -> dict[str, effort.Level]:
     return moments._levels(C)
 
 
-def _both(
+def _with_finer_rule(
     moments: ConditionalMoments,
     place: int,
     steps: Float[np.ndarray, " rows"],
@@ -240,7 +240,7 @@ def _at(
     def one(each: tuple[Array, Array]) -> tuple[Array, Array]:
         step, order = each
         rule = moments._choice(kind).rules(step, judge)[place]
-        return moments._with(rule, C, order, kind)
+        return moments._integrated(rule, C, order, kind)
 
     return jax.lax.map(one, (steps, orders))
 

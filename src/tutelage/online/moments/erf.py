@@ -39,10 +39,10 @@ from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
 # Numbers in a vector register of 256 bits, as XLA uses.
 NUMBERS_PER_REGISTER = 4
-# K = M for which a curve takes three quarters of the time with registers of 512 bits.  With K = 6
-# it takes twice as long, with 2 to 5 and 7 as long as without.
+# K = M for which registers of 512 bits save a quarter of the time of a curve.  K = 6 takes twice as
+# long with them; for 2 to 5 and 7 they make no difference.
 WIDE_UNITS = 8
-# More shifts than these are a loop, not one expression.
+# With more shifts than these, a loop replaces the single expression.
 UNROLLED_SHIFTS = 8
 
 

@@ -84,7 +84,7 @@ class SignMoments(Moments):
 
     def _weights(self) -> Float[np.ndarray, "pairs moments"]:
         """Return the coefficients of all moments, by NumPy: JAX takes milliseconds for them."""
-        with jax.ensure_compile_time_eval():  # also where a user's function is being compiled
+        with jax.ensure_compile_time_eval():  # NumPy also while JAX compiles a user's function
             G = couplings(self.scenario, np)
         return self.sums.weights(self._parts(G, np))
 

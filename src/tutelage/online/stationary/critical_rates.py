@@ -214,8 +214,8 @@ def _non_monotonic(flow: Flow, y0: np.ndarray, top: float) -> Estimate:
         raise _Missing(f"the error rises temporarily even at learning rate {etas[0]:g}")
     value = brentq(rise, previous, eta, xtol=1e-10)
     slope = (rise(value + 1e-5) - rise(value - 1e-5)) / 2e-5
-    # Error of η: what the tolerance and the threshold change in the rise, divided by its slope.
-    # The error ε_g is of order one where it first grows.
+    # Error of η: the change of the rise with tolerance and threshold, divided by its slope. The
+    # error ε_g is of order one where it first grows.
     change = abs(rise(value, COARSE) - rise(value)) + 10 * RISING
     return number(value, change / abs(slope) + 1e-9)
 

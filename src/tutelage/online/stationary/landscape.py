@@ -30,7 +30,7 @@ from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
 
-# Arrays of the size of the Hessian that Newton's method holds at a time.
+# Number of arrays of the size of the Hessian that Newton's method stores.
 HESSIANS_IN_MEMORY = 8
 
 
@@ -190,7 +190,7 @@ def _run(
             points = np.array([point.weights for point in atlas.points])
             state = {"ended": ended, "points": points}
             counts = {"gradients": np.array(gradients), "done": np.array(batch.stop)}
-            file.keep(state | counts)
+            file.update(state | counts)
             bar.show(batch.stop)
     return ended, gradients
 
@@ -200,7 +200,7 @@ def _dataset(atlas: Atlas, ended: np.ndarray) -> xr.Dataset:
     points, runs = [atlas.points[n] for n in order], len(ended)
     B, scenario = atlas.landscape.teachers, atlas.landscape.scenario
     counts = np.array([np.sum(ended == n) for n in order])
-    # One run more of each outcome keeps the error of a share of 0 or 1 above zero.
+    # One additional run of each outcome keeps the error of a share of 0 or 1 above zero.
     likely = (counts + 1) / (runs + 2)
     of_level: dict[str, Any] = {
         "generalization_error": [p.error for p in points],

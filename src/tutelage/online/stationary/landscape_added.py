@@ -73,7 +73,7 @@ def added_unit(
     before = Landscape(scenario)
     if before.kind != "lines":
         unit = scenario.student.activation.name
-        allowed = "the added weight has a linear effect for units of two straight lines only"
+        allowed = "the added weight has a linear effect for piecewise linear units only"
         raise InputError("scenario", f"students with the unit {unit}", allowed, "tl.ReLU()")
     W, wider = weights_in_span(start, before.teachers), with_added_unit(scenario)
     landscape = Landscape(wider)

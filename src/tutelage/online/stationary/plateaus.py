@@ -100,7 +100,7 @@ def plateau(
     coarse = _ends_of_plateau(
         steps(flow, y0, eta, until, tolerance=COARSE), point.generalization_error
     )
-    # The two ends may move together, their difference less than its error.
+    # Both ends may shift together: then the difference has a smaller error than each end.
     error = abs(coarse[0] - begins) + abs(coarse[1] - ends) + 1e-9 * ends
     return Plateau(point, number(*height), number(ends - begins, error), begins, ends, {})
 

@@ -182,8 +182,8 @@ def polished(argument: str, flow: Flow, rate: Rate, y: np.ndarray) -> tuple[np.n
         argument,
         problem,
         "there is no fixed point near this state",
-        "the last state of tl.online.evolve, a state on the plateau, "
-        "or all of them: tl.online.fixed_points",
+        "the last state of tl.online.evolve, a state on the plateau, or tl.online.fixed_points "
+        "for all fixed points",
     )
 
 

@@ -211,7 +211,7 @@ def _solutions(flow: Flow, B: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarr
     (v, teachers), K, M = (np.asarray(x) for x in scenario.readouts), scenario.K, scenario.M
     if eqx.tree_equal(g, h) is not True or K < M:
         return
-    if flow.trained:  # superfluous students are silent
+    if flow.trained:  # superfluous students have readout 0
         s_K = float(scenario.output_scale[0])
         yield (
             np.vstack([B, np.eye(K - M, B.shape[1], M)]),

@@ -35,7 +35,7 @@ def loss_of_stability(flow: Flow, run: Steps, eta: float, top: float) -> Estimat
     if y is None or _stability(linearized(flow, y, eta).jacobian) < CLOSE:
         return None
     if not solved:
-        return _met(flow, y, eta, lambda place: _stability(place.J[:, :-1]), top)
+        return _first_sign_change(flow, y, eta, lambda place: _stability(place.J[:, :-1]), top)
     # The solution does not depend on η. It is not polished: C is singular there, and J has another
     # limit in a state that is moved by rounding.
     F, G = derivatives(flow, y)
@@ -76,7 +76,7 @@ def _root(flow: Flow, y: np.ndarray, low: float, high: float) -> Estimate:
 
 def fold(flow: Flow, y: np.ndarray, eta: float, top: float) -> Estimate | None:
     """Find η with dη/ds = 0 on the branch through (y, η); None if there is no fold below top."""
-    return _met(flow, y, eta, along_parameter, top)
+    return _first_sign_change(flow, y, eta, along_parameter, top)
 
 
 def saddle_vanishes(scenario: Scenario, Q: float, C: float, R: float) -> Estimate | None:
@@ -111,7 +111,9 @@ def _stability(jacobian: np.ndarray) -> float:
     return -float(np.max(np.linalg.eigvals(jacobian).real))
 
 
-def _met(flow: Flow, y: np.ndarray, eta: float, test: Test, top: float) -> Estimate | None:
+def _first_sign_change(
+    flow: Flow, y: np.ndarray, eta: float, test: Test, top: float
+) -> Estimate | None:
     """Find the first η at which a test function changes sign on the branch through (y, η)."""
 
     def ending(u: np.ndarray, met: list[Special]) -> str | None:

@@ -196,8 +196,8 @@ class ProgressCheck:
                 "until",
                 f"the run cannot reach {self._until:g}",
                 (
-                    f"after {self._count} evaluations the time is {t:.2g}: the state "
-                    "changes too fast for steps of a useful length"
+                    f"after {self._count} evaluations the time is {t:.2g}: the steps of the "
+                    "integration have become too short"
                 ),
                 f"until={1e3 * float(t):.1g}, a smaller learning_rate or a larger tolerance",
             )

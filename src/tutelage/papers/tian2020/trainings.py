@@ -67,28 +67,30 @@ def nodes(setting: str, stage: int = 0) -> xr.Dataset:
     sizes = {"hidden": 10, "epochs": 100, "recorded": [0, 100], "runs": 32}
     over = {"seed": [SEED + stage]}
     study = _widths(over, **sizes, polarity=(0.0, 1.0, 2.0), **TWO_LAYERS[setting])
-    return _kept(study, "student_correlation_1", "strength_1")
+    return _selected(study, "student_correlation_1", "strength_1")
 
 
 def recovery(setting: str, stage: int = 0) -> xr.Dataset:
     """Train for Figures 5, 7 and 11: twenty teacher nodes."""
     sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "runs": 32, "polarity": POLARITIES}
     study = _widths({"seed": [SEED + stage]}, **sizes, **TWO_LAYERS[setting])
-    return _kept(study, "teacher_correlation_1")
+    return _selected(study, "teacher_correlation_1")
 
 
 def followed(setting: str, stage: int = 0) -> xr.Dataset:
     """Train for Figure 6: five teacher nodes with p = 1; the paper does not print the multiple."""
     sizes: dict[str, Any] = {"epochs": 50, "runs": 32, "seed": SEED + stage, "correlations": True}
     training = deep.train(5, 5, 1.0, **sizes, **TWO_LAYERS[setting])
-    return _kept(training, "correlation_1")
+    return _selected(training, "correlation_1")
 
 
 def layers(setting: str, stage: int = 0) -> xr.Dataset:
     """Train for Figure 4: four hidden layers, 10x; the paper does not print the number of runs."""
     sizes: dict[str, Any] = {"recorded": [0, 10, 20, 50, 100], "runs": 4, "seed": SEED + stage}
     training = deep.train("50-75-100-125", 10, **sizes, **DEEPER[setting])
-    return _kept(training, *_of_layers("student_correlation", "strength", "teacher_correlation"))
+    return _selected(
+        training, *_of_layers("student_correlation", "strength", "teacher_correlation")
+    )
 
 
 def uniform(setting: str, stage: int = 0) -> xr.Dataset:
@@ -96,7 +98,9 @@ def uniform(setting: str, stage: int = 0) -> xr.Dataset:
     sizes: dict[str, Any] = {"recorded": range(0, 101, 25), "runs": 4, "seed": SEED + stage}
     more = DEEPER[setting] | {"data": "uniform", "examples": 100_000}
     training = deep.train("50-75-100-125", 10, **sizes, **more)
-    return _kept(training, *_of_layers("student_correlation", "strength", "teacher_correlation"))
+    return _selected(
+        training, *_of_layers("student_correlation", "strength", "teacher_correlation")
+    )
 
 
 def starts(setting: str, stage: int = 0) -> xr.Dataset:
@@ -105,7 +109,7 @@ def starts(setting: str, stage: int = 0) -> xr.Dataset:
     sizes |= {"precision": "float32", "polarity": (1.0, 1.5, 2.0, 2.5)}
     over = {"start_scale": START_SCALES[setting], "seed": [SEED + stage]}
     study = _widths(over, **sizes, **TWO_LAYERS[setting])
-    return _kept(study, "teacher_correlation_1").isel(epoch=-1, drop=True)
+    return _selected(study, "teacher_correlation_1").isel(epoch=-1, drop=True)
 
 
 TRAININGS: dict[str, Callable[..., xr.Dataset]] = {
@@ -132,7 +136,7 @@ def _of_layers(*names: str) -> list[str]:
     return [f"{name}_{layer}" for layer in range(1, 5) for name in names]
 
 
-def _kept(dataset: xr.Dataset, *names: str) -> xr.Dataset:
+def _selected(dataset: xr.Dataset, *names: str) -> xr.Dataset:
     """Select the variables that are recorded, in float32."""
     chosen = dataset[["evaluation_loss", "outcome", *names]]
     return chosen.map(

@@ -88,7 +88,7 @@ def _rate_numbers(rates: Any) -> list[Number]:
 def _rate_marks(rates: object) -> list[dict[str, Any]]:
     estimates = {name: getattr(rates, name) for name in CRITICAL}
     return [
-        {"at": float(rate.value), "label": f"and above: {CRITICAL[name]}"}
+        {"at": float(rate.value), "label": f"from here on {CRITICAL[name]}"}
         for name, rate in estimates.items()
         if rate is not None
     ]
@@ -100,5 +100,5 @@ def _eigenvalues(point: Any) -> Panel:
     description = f"{len(values)} eigenvalues of the saddle; {leads} with a positive real part."
     trace = Trace("λ of the saddle", "error", values.real, values.imag, kind="points")
     x, y = Axis("Re λ", "Re λ"), Axis("Im λ", "Im λ")
-    zero = [Mark("x", 0.0, "grows to the right")]
+    zero = [Mark("x", 0.0, "λ > 0: growth")]
     return Panel("eigenvalues", "Eigenvalues of the plateau", description, x, y, [trace], zero)

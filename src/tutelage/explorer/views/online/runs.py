@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 TIMES = 101
-MEAN_INTERVAL = 5  # every fifth time has a mean and its standard error
+MEAN_INTERVAL = 5  # a mean with its standard error is drawn at every fifth time
 # Examples of each network: a minute's work on one core.
 MOST_EXAMPLES = 2 * 10**7
-FIRST_EXAMPLES = 20_000  # after which the first traces are sent
+FIRST_EXAMPLES = 20_000  # the first traces are sent after this many examples
 MAX_DRAWN_RUNS = 10
 
 
@@ -41,12 +41,16 @@ def stream(state: State) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _check(state: State) -> None:
     if state["learning_rate"] == 0:
-        allowed = "networks have a learning rate; η → 0 is a limit of the theory"
+        allowed = (
+            "finite networks need a learning rate above 0; only the theory has the limit η → 0"
+        )
         raise InputError("learning_rate", "0", allowed, "0.1")
     examples = state["dimension"] * state["until"]
     if examples > MOST_EXAMPLES:
         allowed = f"the explorer allows N α, the examples of a network, up to {MOST_EXAMPLES:.0e}"
-        raise InputError("dimension", f"N α = {examples:.3g}", allowed, "a smaller N, or α")
+        raise InputError(
+            "dimension", f"N α = {examples:.3g}", allowed, ("a smaller N, or a smaller last time")
+        )
 
 
 def _stages(state: State) -> list[float]:

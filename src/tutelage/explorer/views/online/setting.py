@@ -103,7 +103,9 @@ def teacher_overlaps(state: State) -> list[list[float]]:
 
     M, c = state["M"], state["teacher_cosine"]
     if M > 1 and c < -1 / (M - 1):
-        allowed = f"{M} vectors have at least cos θ = -1/(M - 1) = {-1 / (M - 1):.4g} to each other"
+        allowed = (
+            f"{M} vectors with equal angles have cos θ of at least -1/(M - 1) = {-1 / (M - 1):.4g}"
+        )
         raise InputError("teacher_cosine", str(c), allowed, "0")
     norm = np.linspace(state["teacher_norm"], state["teacher_norm_last"], M)
     T = np.where(np.eye(M, dtype=bool), np.diag(norm), c * np.sqrt(np.outer(norm, norm)))
