@@ -61,9 +61,9 @@ class CompiledSeconds:
 
         def timed_advance(*arguments):
             start = time.process_time()
-            found = jax.block_until_ready(advance(*arguments))
+            result = jax.block_until_ready(advance(*arguments))
             self.total += time.process_time() - start
-            return found
+            return result
 
         return timed_advance
 

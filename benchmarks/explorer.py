@@ -90,13 +90,13 @@ async def in_company(address: str) -> np.ndarray:
     async with httpx.AsyncClient(base_url=address, timeout=300) as client:
 
         async def one(number: int) -> list[float]:
-            found = []
+            results = []
             for rate in np.linspace(0.2, 0.9, STEPS):
                 begun = time.perf_counter()
                 query = {"client": f"c{number}", "learning_rate": rate + 1e-3 * (number + 1)}
                 (await client.get("/api/picture", params=query)).raise_for_status()
-                found.append(time.perf_counter() - begun)
-            return found
+                results.append(time.perf_counter() - begun)
+            return results
 
         return np.ravel(await asyncio.gather(*(one(number) for number in range(CLIENTS))))
 
@@ -105,8 +105,8 @@ def row(table: Table, server: Running, name: str, measure) -> None:
     before = processors(server)
     seconds = measure()
     each = (processors(server) - before) / len(seconds)
-    found = 1000 * np.array([*np.quantile(seconds, [0.5, 0.9, 1.0]), each])
-    table.add_row(name, *(f"{x:.0f} ms" for x in found))
+    result = 1000 * np.array([*np.quantile(seconds, [0.5, 0.9, 1.0]), each])
+    table.add_row(name, *(f"{x:.0f} ms" for x in result))
 
 
 def main() -> None:

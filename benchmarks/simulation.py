@@ -168,14 +168,14 @@ def readout_rows(table):
     start = tl.Overlaps(np.diag([0.3, 0.4]), 0.2 * np.eye(2) + 0.05, scenario.T)
     common = {"until": 2.0, "times": [0.0, 1.0, 2.0], "readout_rate": 0.4}
     begin = now()
-    found = tl.simulation.chain(scenario, start, 0.5, dimension=N, runs=count, **common)
+    run = tl.simulation.chain(scenario, start, 0.5, dimension=N, runs=count, **common)
     taken = now() - begin
     with jax.default_device(jax.devices("cpu")[0]):
         theories = [
             tl.online.evolve(scenario, start, 0.5, **common | {"readout_rate": rate})
             for rate in (0.4, 0.38)
         ]
-    right, wrong = (largest_deviation(found, theory) for theory in theories)
+    right, wrong = (largest_deviation(run, theory) for theory in theories)
     work = f"the same to α = 2, N = {N}, {count} runs: {taken:.0f} s, with compilation"
     compared = f"{right:.2f} standard errors from the theory at most (5 allowed), "
     table.add_row(
@@ -185,12 +185,12 @@ def readout_rows(table):
 
 def largest_deviation(runs, theory):
     """Of the means of R, Q and v from the theory, in standard errors, after the start."""
-    found = []
+    results = []
     for name in ("R", "Q", "readout"):
         values, expected = runs[name].values[:, 1:], theory[name].values[1:]
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        found.append(np.max(np.abs(values.mean(axis=0) - expected) / error))
-    return max(found)
+        results.append(np.max(np.abs(values.mean(axis=0) - expected) / error))
+    return max(results)
 
 
 if __name__ == "__main__":

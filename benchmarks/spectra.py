@@ -91,19 +91,19 @@ def large_row(table):
     points = tl.spectra.examples(random.normal(size=(1000, 64)) + 2 * np.eye(10, 64)[y], y)
     network = tl.spectra.Classifier((64, 270, 290, 10), tl.Swish())
     loss, start = loss_of(network, points), network.initial(jax.random.key(0))
-    first, best, found = seconds(lambda: tl.spectra.density(loss, start), 1)
+    first, best, result = seconds(lambda: tl.spectra.density(loss, start), 1)
     product, n = product_of(loss, start)
     v = random.normal(size=n)
     clock = time.process_time()
     for _ in range(20):
         product(v).block_until_ready()
-    loop = (time.process_time() - clock) / 20 * found["nodes"].size
+    loop = (time.process_time() - clock) / 20 * result["nodes"].size
     table.add_row(
-        f"density of {n:,} parameters on 1000 points, {found['nodes'].size} products",
+        f"density of {n:,} parameters on 1000 points, {result['nodes'].size} products",
         f"{best:.1f} s",
         f"first call {first:.1f} s; as many products in a loop, without orthogonalisation, take "
         f"{loop:.1f} s; largest standard error "
-        f"{float((found.density_error / found.density.max()).max()):.1%}; target 30 s",
+        f"{float((result.density_error / result.density.max()).max()):.1%}; target 30 s",
     )
     _, best, ends = seconds(lambda: tl.spectra.extreme_eigenvalues(loss, start))
     table.add_row(

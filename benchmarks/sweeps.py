@@ -102,7 +102,7 @@ def overhead(groups=200):
         def _count(self, shape):
             return 1
 
-    found, usual, seen = {}, study.Queue, engine.finished
+    result, usual, seen = {}, study.Queue, engine.finished
     over = {"tolerance": np.linspace(0.01, 1.0, groups).tolist()}
     for workers in (1, 2):
         times = []
@@ -114,9 +114,9 @@ def overhead(groups=200):
 
         study.Queue, engine.finished = Single, watched
         tl.sweeps.run(tl.spectra.negative_fraction, over, eigenvalues=[-1.0, 2.0], workers=workers)
-        found[workers] = (times[-1] - times[groups // 4]) / (groups - groups // 4)
+        result[workers] = (times[-1] - times[groups // 4]) / (groups - groups // 4)
     study.Queue, engine.finished = usual, seen
-    return found
+    return result
 
 
 def main():

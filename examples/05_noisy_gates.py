@@ -103,12 +103,12 @@ def main() -> None:
     pictures = Path(__file__).parents[1] / "docs" / "pictures"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else pictures
     folder.mkdir(parents=True, exist_ok=True)
-    found = loads()
-    alphas = [one["coexists"].values[1:-1] for one in found]
+    result = loads()
+    alphas = [one["coexists"].values[1:-1] for one in result]
     rows = [list(row) for row in zip(BETAS, *alphas, strict=True)]
     save(folder / "noisy_gates.csv", ["beta", *(f"alpha_c K={K}" for K in UNITS)], rows)
-    draw_loads(found).savefig(folder / "noisy_gates.png", dpi=150)
-    for units, one, alpha in zip(UNITS, found, alphas, strict=True):
+    draw_loads(result).savefig(folder / "noisy_gates.png", dpi=150)
+    for units, one, alpha in zip(UNITS, result, alphas, strict=True):
         best, (first, last) = np.argmin(alpha), one["coexists"].values[[0, -1]]
         print(f"K = {units}: α_c = {last:.6f} without noise, {first} in pure noise, and", end=" ")
         print(f"lowest on this grid at β = {BETAS[best]:g}: {alpha[best]:.6f}")

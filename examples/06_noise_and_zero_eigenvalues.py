@@ -83,13 +83,13 @@ def main() -> None:
     pictures = Path(__file__).parents[1] / "docs" / "pictures"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else pictures
     folder.mkdir(parents=True, exist_ok=True)
-    found = {float(beta): spectra(tl.Swish(float(beta))) for beta in BETAS}
+    results = {float(beta): spectra(tl.Swish(float(beta))) for beta in BETAS}
     relu = spectra(tl.ReLU())
-    rows = [indices(λ) for λ in (*found.values(), relu)]
+    rows = [indices(λ) for λ in (*results.values(), relu)]
     save(rows, folder / "noise_and_zero_eigenvalues.csv")
-    chosen = {rf"Swish, $\beta = {b:g}$": found[b] for b in (1.0, 100.0, 10000.0)}
+    chosen = {rf"Swish, $\beta = {b:g}$": results[b] for b in (1.0, 100.0, 10000.0)}
     draw(rows, {**chosen, "ReLU": relu}).savefig(folder / "noise_and_zero_eigenvalues.png", dpi=150)
-    print(f"ReLU: {rows[-1][-2]:.1%} zero; Swish at β = 1: {indices(found[1.0])[-2]:.1%}")
+    print(f"ReLU: {rows[-1][-2]:.1%} zero; Swish at β = 1: {indices(results[1.0])[-2]:.1%}")
 
 
 if __name__ == "__main__":

@@ -61,9 +61,9 @@ def main() -> None:
     pictures = Path(__file__).parents[1] / "docs" / "pictures"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else pictures
     folder.mkdir(parents=True, exist_ok=True)
-    found = compute()
-    save(found, folder / "hysteresis.csv")
-    axes = tl.figures.hysteresis(found, theory=minima())
+    result = compute()
+    save(result, folder / "hysteresis.csv")
+    axes = tl.figures.hysteresis(result, theory=minima())
     axes.set_title("five erf units, 1500 inputs")
     axes.figure.savefig(folder / "hysteresis.png", dpi=150)
 

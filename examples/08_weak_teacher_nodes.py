@@ -56,8 +56,8 @@ def compute() -> xr.Dataset:
 
 def found_weak_ones(runs: xr.Dataset) -> xr.Dataset:
     """The part of the weaker half that is found, over runs: mean and standard error."""
-    found = (runs["teacher_correlation_1"] > 0.95).isel(teacher_1=slice(WEAK, None))
-    of_each = found.mean("teacher_1")
+    result = (runs["teacher_correlation_1"] > 0.95).isel(teacher_1=slice(WEAK, None))
+    of_each = result.mean("teacher_1")
     error = of_each.std("run", ddof=1) / np.sqrt(RUNS)
     return xr.Dataset({"mean": of_each.mean("run"), "error": error}).squeeze(drop=True)
 

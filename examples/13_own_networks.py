@@ -130,8 +130,8 @@ def main(folder: Path) -> None:
             continue
         runs = xr.concat([training(run) for run in range(RUNS)], "run", combine_attrs="override")
         theory = tl.bridge.predict(runs.isel(run=[0])).theory
-        found = tl.simulation.compare(theory, runs)
-        mean = found.summary
+        comparison = tl.simulation.compare(theory, runs)
+        mean = comparison.summary
         columns = {
             "time": mean.time,
             "R_11": mean.R[:, 0, 0],
@@ -143,10 +143,12 @@ def main(folder: Path) -> None:
             rows = csv.writer(file, lineterminator="\n")
             rows.writerow(columns)
             rows.writerows(zip(*(x.values.tolist() for x in columns.values()), strict=True))
-        tl.figures.comparison(found)[0].figure.savefig(folder / f"own_networks_{name}.png", dpi=110)
+        tl.figures.comparison(comparison)[0].figure.savefig(
+            folder / f"own_networks_{name}.png", dpi=110
+        )
         plt.close("all")
-        print(f"{name}: {found.verdict}")
-        assert found.agrees, found
+        print(f"{name}: {comparison.verdict}")
+        assert comparison.agrees, comparison
 
 
 if __name__ == "__main__":

@@ -101,11 +101,11 @@ def followed(student: eqx.nn.MLP, teacher: eqx.nn.MLP, x: np.ndarray) -> dict[st
         best.append(tl.bridge.correlations(student, teacher, x).teacher_correlation.values)
         measured.append(error(student, teacher, x))
         student = trained(student, teacher, jnp.asarray(x[draws.integers(0, len(x), EVERY)]))
-    found = record.dataset()
+    result = record.dataset()
     return {
-        "time": found.time.values,
+        "time": result.time.values,
         "error": np.array(measured),
-        "error_of_gaussian_fields": found.generalization_error[0].values,
+        "error_of_gaussian_fields": result.generalization_error[0].values,
         **{f"teacher_{j + 1}": curve for j, curve in enumerate(np.array(best).T)},
     }
 

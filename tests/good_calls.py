@@ -28,28 +28,28 @@ ROWS = np.random.default_rng(0).standard_normal((20, 3))
 
 def rooms(room="tutelage", module=None):
     """The public names of all public modules: module.name -> function or class."""
-    found = {}
+    results = {}
     module = import_module(room) if module is None else module
     for name in module.__all__:
         value = getattr(module, name)
         if isinstance(value, ModuleType):
             if name in dir(module) and hasattr(value, "__all__"):
-                found |= rooms(f"{room}.{name}", value)
+                results |= rooms(f"{room}.{name}", value)
         elif callable(value) and value.__module__.startswith("tutelage."):
-            found[f"{room}.{name}".removeprefix("tutelage.")] = value
-    return found
+            results[f"{room}.{name}".removeprefix("tutelage.")] = value
+    return results
 
 
 @cache
 def public():
     """Every function and class once, by the name of its room; errors are not called."""
-    found, seen = {}, set()
+    result, seen = {}, set()
     for name, value in sorted(rooms().items(), key=lambda item: -item[0].count(".")):
         exception = isinstance(value, type) and issubclass(value, Exception)
         if id(value) not in seen and not exception:
             seen.add(id(value))
-            found[name] = value
-    return found
+            result[name] = value
+    return result
 
 
 def returns_a_dataset(function):

@@ -112,25 +112,25 @@ def _problem(
 
 def _units(activations: tuple[Tag, ...]) -> set[str]:
     kinds = set(activations)
-    found = {"piecewise linear"} if "erf" not in kinds else set()
+    result = {"piecewise linear"} if "erf" not in kinds else set()
     if len(kinds) > 1:
-        return found | {"mixed"}
-    return found | {a if isinstance(a, str) else "leaky" for a in kinds}
+        return result | {"mixed"}
+    return result | {a if isinstance(a, str) else "leaky" for a in kinds}
 
 
 def _geometry(C: reference.Matrix) -> set[str]:
     n, r = len(C), reference.rank(C)
-    found = {f"rank {r}"} | ({"full rank"} if r == n else set())
+    result = {f"rank {r}"} | ({"full rank"} if r == n else set())
     used = [a for a in range(n) if C[a][a]]
     if len(used) < n:
-        found.add("zero field")
+        result.add("zero field")
     lines = list(used)
     for a, b in combinations(used, 2):
         if s := reference.proportional(C, a, b):
             same = {1: "identical fields", -1: "opposite fields"}[s]
-            found.add(same if C[a][a] == C[b][b] else "proportional")
+            result.add(same if C[a][a] == C[b][b] else "proportional")
             lines = [x for x in lines if x != b]
-    return found | ({"dependent"} if r < len(lines) else set())
+    return result | ({"dependent"} if r < len(lines) else set())
 
 
 RELU = ("relu",) * 4

@@ -130,7 +130,7 @@ def _numbers_of(statement: ast.stmt) -> tuple[str, ...]:
     others = inside("closed_form", "method")
     others |= {id(word.value) for word in nodes if isinstance(word, ast.keyword)}
     short = inside("digits")
-    found = [
+    results = [
         (node.lineno, node.col_offset, node.value)
         for node in nodes
         if isinstance(node, ast.Constant)
@@ -139,7 +139,7 @@ def _numbers_of(statement: ast.stmt) -> tuple[str, ...]:
         and id(node) not in others
         and (id(node) in short or len(node.value.lstrip("-−")) > 1)
     ]
-    return tuple(text for *_, text in sorted(found))
+    return tuple(text for *_, text in sorted(results))
 
 
 def columns(text: str, header: str) -> Iterator[list[str]]:

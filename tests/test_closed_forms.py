@@ -118,10 +118,10 @@ def test_averages(case, kind, size, power):
     g, method, _ = MADE_UP[case]
     assert type(chosen(None, (g, g))) is method
     average = getattr(tl.averages, kind)
-    found, error = average(g, covariance(size), return_error=True)
+    result, error = average(g, covariance(size), return_error=True)
     known, its_error = average(g.of, covariance(size), return_error=True)
     scale = g.factor**power
-    assert abs(found - scale * known) <= error + scale * its_error
+    assert abs(result - scale * known) <= error + scale * its_error
 
 
 @pytest.mark.slow
@@ -144,8 +144,8 @@ def test_equilibrium_kernel(case):
     assert type(kernel) is ClosedKernel
     scale = g.factor**2
     for name in ("value", "tilde", "first", "second", "third"):
-        found, expected = getattr(kernel, name)(rho), scale * getattr(known, name)(rho)
-        assert np.allclose(found, expected, rtol=ROUNDING, atol=ROUNDING), name
+        result, expected = getattr(kernel, name)(rho), scale * getattr(known, name)(rho)
+        assert np.allclose(result, expected, rtol=ROUNDING, atol=ROUNDING), name
     assert np.allclose(kernel.squares(9), scale * known.squares(9), rtol=ROUNDING, atol=ROUNDING)
 
 
@@ -222,9 +222,9 @@ def test_a_closed_hermite_series_is_what_averages_of_the_derivative_and_kernels_
     """Bit for bit: quadrature would have other last digits and larger errors."""
     g, q = Tripled(), jnp.asarray([0.5, 2.0])
     c = g.hermite_series(7, q)
-    found = expand_derivative(g, 6, q)
-    assert np.array_equal(found.values, derivative_coefficients(c.values, q))
-    assert np.array_equal(found.error, derivative_coefficients(c.error, q))
+    result = expand_derivative(g, 6, q)
+    assert np.array_equal(result.values, derivative_coefficients(c.values, q))
+    assert np.array_equal(result.error, derivative_coefficients(c.error, q))
     squares = hermite_data(g).squares
     series = g.hermite_series(len(squares) - 1, jnp.ones(())).values
     assert np.array_equal(squares, series**2)
@@ -256,14 +256,14 @@ def imported_activations(tree):
 
 
 def test_nobody_asks_for_the_class_of_an_activation():
-    found = []
+    results = []
     for path in SOURCE.rglob("*.py"):
         folder = path.relative_to(SOURCE).parts[0]
         tree = ast.parse(path.read_text(encoding="utf-8"))
         asked = set(asked_for(tree)) & set(imported_activations(tree))
         if folder != "activations" and asked:
-            found.append((str(path.relative_to(SOURCE)), sorted(asked)))
-    assert not found, "read activation.closed_form instead"
+            results.append((str(path.relative_to(SOURCE)), sorted(asked)))
+    assert not results, "read activation.closed_form instead"
 
 
 def test_a_question_for_a_class_would_be_seen():

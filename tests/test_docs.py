@@ -163,8 +163,8 @@ def test_every_link_and_anchor_leads_somewhere(site):
             assert target.is_file(), f"{page.relative_to(site)}: {address}"
             if parts.fragment and target.suffix == ".html":
                 anchors = built(target).anchors
-                found = unquote(parts.fragment) in anchors
-                assert found, f"{page.relative_to(site)}: {address}"
+                result = unquote(parts.fragment) in anchors
+                assert result, f"{page.relative_to(site)}: {address}"
 
 
 def test_no_link_is_inside_a_link(site):
@@ -326,8 +326,8 @@ COMMANDS = sorted({q.command for _, q in QUOTED if q.command.startswith("tutelag
 def test_it_is_known_what_has_printed_every_quotation():
     """Code and commands are run below; that of `make reproduce` is the count of all verdicts."""
     report = f"{verdicts.summary()}\nreport: report/index.html\n"
-    for page, found in QUOTED:
-        assert found.code or found.command in COMMANDS or found.printed == report, (page, found)
+    for page, result in QUOTED:
+        assert result.code or result.command in COMMANDS or result.printed == report, (page, result)
     assert {page.name for page, _ in QUOTED} >= {"README.md", "quickstart.md", "simulation.md"}
 
 
@@ -347,7 +347,7 @@ def test_a_quotation_has_its_command_or_its_code():
 def test_code_in_the_pages_prints_what_they_say(page, tmp_path, monkeypatch, capsys):
     """All blocks of a page in order, as a reader would type them."""
     text = page.read_text(encoding="utf-8")
-    said = {found.code: found.printed for found in quotations(text) if found.code}
+    said = {result.code: result.printed for result in quotations(text) if result.code}
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     for code in re.findall(r"```python\n(.*?)```\n", text, flags=re.S):
@@ -366,9 +366,9 @@ def test_commands_print_what_the_pages_quote(command, tmp_path, monkeypatch, run
     code, out, _ = run(*command.split()[1:])
     printed = {line.strip() for line in out.splitlines()}
     assert code == 0
-    for page, found in QUOTED:
-        if found.command == command:
-            assert {line.strip() for line in found.printed.splitlines()} <= printed, page.name
+    for page, result in QUOTED:
+        if result.command == command:
+            assert {line.strip() for line in result.printed.splitlines()} <= printed, page.name
 
 
 @cache

@@ -37,22 +37,24 @@ FINDINGS = {
 
 @pytest.mark.parametrize("make", FINDINGS.values(), ids=FINDINGS)
 def test_a_finding_is_a_frozen_record_of_a_few_lines(make):
-    found = make()
-    assert isinstance(found, Finding)
+    result = make()
+    assert isinstance(result, Finding)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        found.anything = 1
-    lines = repr(found).splitlines()
-    assert lines[0] == type(found).__name__ and 2 < len(lines) <= 14
+        result.anything = 1
+    lines = repr(result).splitlines()
+    assert lines[0] == type(result).__name__ and 2 < len(lines) <= 14
     assert max(map(len, lines)) <= 120
-    assert "object at" not in repr(found) and "f64[" not in repr(found) and "nan" not in repr(found)
+    assert (
+        "object at" not in repr(result) and "f64[" not in repr(result) and "nan" not in repr(result)
+    )
 
 
 @pytest.mark.parametrize("make", FINDINGS.values(), ids=FINDINGS)
 def test_what_is_missing_has_a_reason(make):
-    found = make()
-    missing = [f.name for f in dataclasses.fields(found) if getattr(found, f.name) is None]
+    result = make()
+    missing = [f.name for f in dataclasses.fields(result) if getattr(result, f.name) is None]
     for name in missing:
-        assert found.reasons[name] in repr(found)
+        assert result.reasons[name] in repr(result)
 
 
 def test_numbers_have_the_digits_that_their_error_leaves_certain():
@@ -76,9 +78,9 @@ def test_overlaps_show_their_numbers_and_can_be_made_of_what_they_show():
 
 @pytest.mark.slow
 def test_critical_rates_and_plateaus_are_findings_too():
-    for found in (
+    for result in (
         tl.online.critical_learning_rates(PERCEPTRON, PERCEPTRON_START),
         tl.online.plateau(PERCEPTRON, PERCEPTRON_START, 0.5),
     ):
-        test_a_finding_is_a_frozen_record_of_a_few_lines(lambda found=found: found)
-        test_what_is_missing_has_a_reason(lambda found=found: found)
+        test_a_finding_is_a_frozen_record_of_a_few_lines(lambda result=result: result)
+        test_what_is_missing_has_a_reason(lambda result=result: result)

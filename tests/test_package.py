@@ -73,7 +73,7 @@ def room_of(path: Path) -> str:
 
 def imported_modules(path: Path) -> set[str]:
     """Modules of the package that the import statements of a module name, wherever they stand."""
-    found = set()
+    values = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -81,8 +81,8 @@ def imported_modules(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        found |= {name.partition(".")[2] for name in names if name.startswith("tutelage.")}
-    return {name for name in found if name.split(".")[0] in LEVEL}
+        values |= {name.partition(".")[2] for name in names if name.startswith("tutelage.")}
+    return {name for name in values if name.split(".")[0] in LEVEL}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
@@ -99,12 +99,12 @@ def test_imports_point_only_upwards(path):
 
 def offered(package: str) -> set[str]:
     """Modules that the docstring of a package offers to others, and of the packages in it."""
-    found = set()
+    values = set()
     for file in (SOURCE / package).rglob("__init__.py"):
         text = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").split(OFFER)
         home = ".".join(file.parent.relative_to(SOURCE).parts)
-        found |= {f"{home}.{name}" for name in re.findall(r"`([\w.]+)`", "".join(text[1:]))}
-    return found
+        values |= {f"{home}.{name}" for name in re.findall(r"`([\w.]+)`", "".join(text[1:]))}
+    return values
 
 
 def is_public(name: str) -> bool:
@@ -232,5 +232,5 @@ def test_no_file_depends_on_the_machine_it_was_written_on():
     for file in tracked_files():
         if file.suffix in (".png", ".gif", ".npz", ".nc", ".woff2"):
             continue
-        found = pattern.search(file.read_text(encoding="utf-8"))
-        assert not found, f"{file.relative_to(ROOT)}: {found.group()}"
+        match = pattern.search(file.read_text(encoding="utf-8"))
+        assert not match, f"{file.relative_to(ROOT)}: {match.group()}"

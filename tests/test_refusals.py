@@ -233,15 +233,15 @@ def test_common_kinds_of_arguments_meet_every_bad_value_in_the_fast_tests():
 )
 @pytest.mark.parametrize(("name", "argument"), PAIRS)
 def test_bad_values_are_refused_in_words_or_give_no_unexplained_nan(name, argument, parts):
-    found = {}
+    results = {}
     mine = {(part + place_among_its_kind()[name, argument]) % PARTS for part in parts}
     for place, (what, make) in enumerate(values(name, argument).items()):
         if place % PARTS not in mine:
             continue
         wrong = refused_or_computed(name, argument, make() if what in FRESH else make)
         if wrong:
-            found[what] = wrong
-    assert not found
+            results[what] = wrong
+    assert not results
 
 
 FRESH = ("an iterator",)  # which is used up

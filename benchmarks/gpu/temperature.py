@@ -61,15 +61,15 @@ def main(folder: Path, *wanted: str) -> None:
         K = int(units)
         N = int(rest[0]) if rest else per_unit * K
         begin = time.perf_counter()
-        found = sampled(name, K, N)
+        result = sampled(name, K, N)
         theory = tl.equilibrium.states(activation, math.inf, load, temperature=temperature)
         state = next(s for s in theory if s.kind == "R > S")
-        found["theory"] = {
+        result["theory"] = {
             n: getattr(state, n) for n in ("R", "q", "generalization_error", "training_error")
         }
-        found["seconds"] = time.perf_counter() - begin
-        found["machine"] = jax.devices()[0].device_kind
-        text = json.dumps(found)
+        result["seconds"] = time.perf_counter() - begin
+        result["machine"] = jax.devices()[0].device_kind
+        text = json.dumps(result)
         (folder / f"{name}-{K}-{N}.json").write_text(text, encoding="utf-8")
         print(text, flush=True)
 

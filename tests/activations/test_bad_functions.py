@@ -138,10 +138,10 @@ def cases():
 def test_unusual_units_are_averaged_within_the_error(f, exact, average, n, variance, within):
     """Beyond what is claimed 1e-11 is allowed for rounding, in sums of thousands of terms."""
     C = variance * (0.7 * np.eye(n) + 0.3)
-    found = average(from_function(f), C, return_error=True)
+    result = average(from_function(f), C, return_error=True)
     size = max(1.0, abs(exact(C)))
-    assert abs(found.value - exact(C)) <= found.error + 1e-11 * size
-    assert found.error < within * size
+    assert abs(result.value - exact(C)) <= result.error + 1e-11 * size
+    assert result.error < within * size
 
 
 def evolved(f):

@@ -84,7 +84,7 @@ def test_kinks_of_fields_whose_variance_is_not_one(variance):
     products += [averaged(lambda x: np.clip(x, -1, 1) * given(x)[0])]
     slopes = [inside, averaged(lambda x: (abs(x) < 1) * given(x)[1])]
     rule, units = PANELS[-1], Units(((g, 2),))
-    found = jit_unoptimized(lambda C: given_first(units, C, c, rule))(C)
+    result = jit_unoptimized(lambda C: given_first(units, C, c, rule))(C)
     # The nodes end at 7 standard deviations, and 1e-13 is added to variances.
-    for one, other in zip(found, (products, slopes, curved(-1.0) - curved(1.0)), strict=True):
+    for one, other in zip(result, (products, slopes, curved(-1.0) - curved(1.0)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)

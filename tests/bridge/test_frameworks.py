@@ -86,11 +86,11 @@ FLOAT32 = {in_keras}
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_weights_come_back_as_they_went_in(make):
-    found = tl.bridge.overlaps(make(J, V, jax.nn.relu), make(B, W, jax.nn.relu))
+    result = tl.bridge.overlaps(make(J, V, jax.nn.relu), make(B, W, jax.nn.relu))
     expected = tl.Overlaps.from_weights(J, B)
     rounding = 2.0**-22 if make in FLOAT32 else 1e-15
     for name in "QRT":
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=rounding)
+        np.testing.assert_allclose(getattr(result, name), getattr(expected, name), atol=rounding)
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
@@ -166,8 +166,8 @@ def test_factors_and_scales_in_the_code_are_found():
         return 0.5 * net.out(jnp.tanh(net.hidden(x) / np.sqrt(N)))
 
     student = Two(np.sqrt(N) * J, V, body)
-    found = tl.bridge.overlaps(student, B)
-    np.testing.assert_allclose(found.Q, J @ J.T, atol=1e-13)
+    result = tl.bridge.overlaps(student, B)
+    np.testing.assert_allclose(result.Q, J @ J.T, atol=1e-13)
     scenario = tl.bridge.scenario(student, B, **TEACHER)
     np.testing.assert_allclose(scenario.student.readout, 0.5 * V, atol=1e-9)
 
@@ -276,13 +276,13 @@ def test_dropout_is_found_and_stored_in_the_record(framework):
 )
 def test_functions_in_the_code_of_a_model_are_measured(body, words):
     scale = np.sqrt(N) if "w·ξ" in words else 1.0
-    found = tl.bridge.describe(Two(scale * J, V, body))
-    assert words in repr(found) and "not known" not in repr(found)
+    result = tl.bridge.describe(Two(scale * J, V, body))
+    assert words in repr(result) and "not known" not in repr(result)
 
 
 def test_a_model_without_functions_in_its_structure_says_so():
-    found = tl.bridge.describe(in_linen(J, V, jnp.tanh))
-    assert "functions  none in the structure; measured: Tanh" in repr(found)
+    result = tl.bridge.describe(in_linen(J, V, jnp.tanh))
+    assert "functions  none in the structure; measured: Tanh" in repr(result)
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
@@ -366,20 +366,20 @@ def test_keras_tells_every_batch_of_a_fit():
             v + rate * e * h,
         )
         expected += [w @ B.T] if k % 2 else []
-    found = record.dataset()
-    assert json.loads(found.attrs["optimizer"])["name"] == "SGD"  # that of the model
-    np.testing.assert_allclose(found.R[0], expected, atol=1e-6)  # in float32
-    assert found.attrs["learning_rate"] == pytest.approx(2 * rate * N)
+    result = record.dataset()
+    assert json.loads(result.attrs["optimizer"])["name"] == "SGD"  # that of the model
+    np.testing.assert_allclose(result.R[0], expected, atol=1e-6)  # in float32
+    assert result.attrs["learning_rate"] == pytest.approx(2 * rate * N)
 
 
 @pytest.mark.parametrize("make", [in_nnx, in_linen, in_keras], ids=lambda make: make.__name__)
 def test_correlations_are_those_of_the_hidden_nodes(make):
     """Against NumPy's coefficients of activations by hand; ours and those of a function agree."""
     x = RNG.standard_normal((200, N))
-    found = tl.bridge.correlations(make(J, V, jnp.tanh), lambda x: jnp.tanh(x @ B.T), x)
+    result = tl.bridge.correlations(make(J, V, jnp.tanh), lambda x: jnp.tanh(x @ B.T), x)
     expected = np.corrcoef(np.tanh(x @ J.T).T, np.tanh(x @ B.T).T)[:K, K:]
-    np.testing.assert_allclose(found.correlation, expected, atol=1e-6)
-    np.testing.assert_array_equal(found.winner, expected.argmax(axis=0) + 1)
+    np.testing.assert_allclose(result.correlation, expected, atol=1e-6)
+    np.testing.assert_array_equal(result.winner, expected.argmax(axis=0) + 1)
     outputs = tl.bridge.correlations(make(J, V, jnp.tanh), in_nnx(B, W, jnp.tanh), x, layer=2)
     assert outputs.correlation.shape == (1, 1)
 
@@ -403,9 +403,9 @@ def test_a_hessian_is_that_of_the_loss_by_hand(make):
     assert sum(p.size for p in whole.parameters.values()) == J.size + V.size
     name = next(name for name, p in whole.parameters.items() if p.size == J.size)
     part = tl.bridge.hessian(model, loss, (x, t), part=name.rpartition(".")[0])
-    found = tl.spectra.hessian_eigenvalues(*part)
+    result = tl.spectra.hessian_eigenvalues(*part)
     expected = np.linalg.eigvalsh(jax.hessian(of_first)(jnp.asarray(J.ravel())))
-    np.testing.assert_allclose(found, expected, atol=1e-6 if make in FLOAT32 else 1e-13)
+    np.testing.assert_allclose(result, expected, atol=1e-6 if make in FLOAT32 else 1e-13)
 
 
 def test_a_part_that_is_not_there_is_refused():

@@ -34,15 +34,15 @@ def test_weights_in_any_form_have_the_overlaps_of_their_rows(student):
 
 def test_kernels_are_transposed_and_layers_put_in_order():
     tree = {"params": {"Dense_0": {"kernel": V.T}, "Dense_1": {"kernel": J.T, "bias": [0.5, 0]}}}
-    found = tl.bridge.describe(tree)
-    assert [layer.name for layer in found.layers] == ["Dense_1", "Dense_0"]
-    assert "Dense_1: 30 to 2, (30, 2) there, biases up to 0.5" in str(found)
+    result = tl.bridge.describe(tree)
+    assert [layer.name for layer in result.layers] == ["Dense_1", "Dense_0"]
+    assert "Dense_1: 30 to 2, (30, 2) there, biases up to 0.5" in str(result)
     same(tl.bridge.overlaps(tree, B), tl.Overlaps.from_weights(J, B))
 
 
 def test_scaled_fields_are_divided_by_the_root_of_their_number():
-    found = tl.bridge.overlaps(np.sqrt(N) * J, np.sqrt(N) * B, scaled=True)
-    same(found, tl.Overlaps.from_weights(J, B))
+    result = tl.bridge.overlaps(np.sqrt(N) * J, np.sqrt(N) * B, scaled=True)
+    same(result, tl.Overlaps.from_weights(J, B))
 
 
 def test_weights_of_variance_one_are_refused_unless_one_says_what_they_are():
@@ -58,10 +58,10 @@ def test_the_covariance_of_inputs_enters():
     mix = RNG.standard_normal((N, N)) / np.sqrt(N)
     ξ = RNG.standard_normal((500, N)) @ mix + 0.3
     C = np.cov(ξ.T, ddof=0)
-    found = tl.bridge.overlaps(J, B, ξ)
-    np.testing.assert_allclose(found.Q, J @ C @ J.T, atol=1e-13)
-    np.testing.assert_allclose(found.R, J @ C @ B.T, atol=1e-13)
-    np.testing.assert_allclose(found.T, B @ C @ B.T, atol=1e-13)
+    result = tl.bridge.overlaps(J, B, ξ)
+    np.testing.assert_allclose(result.Q, J @ C @ J.T, atol=1e-13)
+    np.testing.assert_allclose(result.R, J @ C @ B.T, atol=1e-13)
+    np.testing.assert_allclose(result.T, B @ C @ B.T, atol=1e-13)
 
 
 def test_a_layer_of_a_deeper_network_is_named():
@@ -98,20 +98,20 @@ def test_what_is_no_such_network_is_refused_by_name(network, words):
 def test_a_scenario_of_weights_needs_their_activation():
     with pytest.raises(tl.InputError, match=r"student: got weights without an activation"):
         tl.bridge.scenario([J, V], [B, W])
-    found = tl.bridge.scenario([J, V], [B, W], activation=(tl.ReLU(), tl.Erf()))
-    assert (found.student.activation.name, found.teacher.activation.name) == ("ReLU", "Erf")
-    np.testing.assert_array_equal(found.student.readout, V)
-    np.testing.assert_allclose(found.T, B @ B.T, atol=1e-15)
+    result = tl.bridge.scenario([J, V], [B, W], activation=(tl.ReLU(), tl.Erf()))
+    assert (result.student.activation.name, result.teacher.activation.name) == ("ReLU", "Erf")
+    np.testing.assert_array_equal(result.student.readout, V)
+    np.testing.assert_allclose(result.T, B @ B.T, atol=1e-15)
 
 
 @pytest.mark.parametrize(
     ("v", "plain"), [([[1.0, 1.0]], True), ([[1.0, 2.0]], False), ([[1.0, 1.0], [1.0, 1.0]], False)]
 )
 def test_only_a_readout_of_ones_is_none(v, plain):
-    found = tl.bridge.scenario([J, v], [B, np.ones((len(v), len(B)))], activation=tl.ReLU())
-    assert (found.student.readout is None) == plain
+    result = tl.bridge.scenario([J, v], [B, np.ones((len(v), len(B)))], activation=tl.ReLU())
+    assert (result.student.readout is None) == plain
     if not plain:
-        np.testing.assert_array_equal(found.student.readout, v)
+        np.testing.assert_array_equal(result.student.readout, v)
 
 
 def test_biases_are_refused_by_the_scenario():
@@ -125,8 +125,8 @@ def test_inputs_without_structure_are_those_of_the_theory(kind):
     """No false alarm at five standard errors, of components that vary and of signs."""
     ξ = np.random.default_rng(2).standard_normal((400, N))
     ξ = np.sign(ξ) if kind == "signs" else ξ
-    found = tl.bridge.scenario([J, V], [B, W], ξ, activation=tl.Erf())
-    np.testing.assert_array_equal(found.T, tl.bridge.overlaps(J, B, ξ).T)
+    result = tl.bridge.scenario([J, V], [B, W], ξ, activation=tl.Erf())
+    np.testing.assert_array_equal(result.T, tl.bridge.overlaps(J, B, ξ).T)
 
 
 @pytest.mark.parametrize(
@@ -145,11 +145,11 @@ def test_inputs_with_structure_are_refused_by_the_scenario(change, words):
 
 def test_a_recorded_state_dict_is_read():
     state = json.loads(RECORDED.read_text(encoding="utf-8"))
-    found = tl.bridge.describe({name: np.array(x) for name, x in state.items()})
-    assert [layer.weights.shape for layer in found.layers] == [(3, 6), (1, 3)]
-    assert found.layers[0].bias.shape == (3,)
+    result = tl.bridge.describe({name: np.array(x) for name, x in state.items()})
+    assert [layer.weights.shape for layer in result.layers] == [(3, 6), (1, 3)]
+    assert result.layers[0].bias.shape == (3,)
     first = np.array(state["0.weight"])
-    same(tl.bridge.overlaps(found, first), tl.Overlaps.from_weights(first, first))
+    same(tl.bridge.overlaps(result, first), tl.Overlaps.from_weights(first, first))
 
 
 def test_no_framework_is_imported_for_arrays():

@@ -47,9 +47,9 @@ def test_weights_come_back_as_they_went_in(dtype, rounding, what):
         "state dict": net.state_dict(),
         "tensors": [net[0].weight, net[2].weight],
     }[what]
-    found = tl.bridge.overlaps(student, B)
-    np.testing.assert_allclose(found.Q, J @ J.T, atol=rounding)
-    np.testing.assert_allclose(found.R, J @ B.T, atol=rounding)
+    result = tl.bridge.overlaps(student, B)
+    np.testing.assert_allclose(result.Q, J @ J.T, atol=rounding)
+    np.testing.assert_allclose(result.R, J @ B.T, atol=rounding)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_weights_come_back_as_they_went_in(dtype, rounding, what):
     ],
 )
 def test_activations_are_recognised_by_what_they_do(function, expected):
-    found = tl.bridge.scenario(chain(J, V, function, torch.float32), chain(B, W, nn.ReLU()))
-    assert found.student.activation.name == expected
+    result = tl.bridge.scenario(chain(J, V, function, torch.float32), chain(B, W, nn.ReLU()))
+    assert result.student.activation.name == expected
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_a_training_is_recorded():
     torch.manual_seed(0)
     student, teacher = chain(J, V, nn.ReLU()), chain(B, W, nn.ReLU())
     record = tl.bridge.Recorder(teacher, 0.01, readout_rate=0.01, loss="mean", every=5)
-    found = train(student, teacher, 0.01, 20, record)
-    assert found.attrs["learning_rate"] == pytest.approx(2 * 0.01 * N)
+    run = train(student, teacher, 0.01, 20, record)
+    assert run.attrs["learning_rate"] == pytest.approx(2 * 0.01 * N)
     w = student[0].weight.detach().numpy()
-    np.testing.assert_allclose(found.Q[0, -1], w @ w.T, atol=1e-15)
-    np.testing.assert_allclose(found.Q[0, 0], J @ J.T, atol=1e-15)
-    np.testing.assert_allclose(found.readout[0, -1], student[2].weight.detach(), atol=1e-15)
+    np.testing.assert_allclose(run.Q[0, -1], w @ w.T, atol=1e-15)
+    np.testing.assert_allclose(run.Q[0, 0], J @ J.T, atol=1e-15)
+    np.testing.assert_allclose(run.readout[0, -1], student[2].weight.detach(), atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -210,10 +210,10 @@ def test_lightning_trains_with_the_callback():
         **quiet,
     )
     trainer.fit(model, data)
-    found = record.dataset()
-    np.testing.assert_allclose(found.time, np.arange(0, 21, 5) / N)
+    result = record.dataset()
+    np.testing.assert_allclose(result.time, np.arange(0, 21, 5) / N)
     w = model.net[0].weight.detach().numpy().astype(float)
-    np.testing.assert_allclose(found.Q[0, -1], w @ w.T, atol=1e-12)
+    np.testing.assert_allclose(result.Q[0, -1], w @ w.T, atol=1e-12)
 
 
 def test_a_hessian_is_that_of_pytorch():
@@ -225,13 +225,13 @@ def test_a_hessian_is_that_of_pytorch():
 
     H = torch.autograd.functional.hessian(of_first, net[0].weight.detach().reshape(-1))
     objective = tl.bridge.hessian(net, lambda y, t: 0.5 * ((y - t) ** 2).mean(), (x, t), part="0")
-    found = tl.spectra.hessian_eigenvalues(*objective)
-    np.testing.assert_allclose(found, np.linalg.eigvalsh(H.detach().numpy()), atol=1e-13)
+    result = tl.spectra.hessian_eigenvalues(*objective)
+    np.testing.assert_allclose(result, np.linalg.eigvalsh(H.detach().numpy()), atol=1e-13)
 
 
 def test_correlations_of_a_deeper_network():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(N, 8), nn.ReLU(), nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 1))
     x = torch.randn(100, N)
-    found = tl.bridge.correlations(net, lambda x: net[:4](x), x, layer=2)
-    np.testing.assert_allclose(np.diag(found.correlation), 1.0, atol=1e-5)  # in float32
+    result = tl.bridge.correlations(net, lambda x: net[:4](x), x, layer=2)
+    np.testing.assert_allclose(np.diag(result.correlation), 1.0, atol=1e-5)  # in float32

@@ -33,30 +33,30 @@ def test_a_record_is_the_overlaps_at_its_steps():
     (J, B), seen = weights(), Seen()
     record = recorder(B, RATE, every=20)
     trained(lambda J: (seen(J), record(J)), J, B, RATE, 100)
-    found = record.dataset()
-    np.testing.assert_array_equal(found.time, np.arange(0, 101, 20) / N)
+    result = record.dataset()
+    np.testing.assert_array_equal(result.time, np.arange(0, 101, 20) / N)
     for k, step in enumerate(range(0, 101, 20)):
-        np.testing.assert_allclose(found.Q[0, k], seen.J[step] @ seen.J[step].T, atol=1e-15)
-        np.testing.assert_allclose(found.R[0, k], seen.J[step] @ B.T, atol=1e-15)
-    assert found.attrs["learning_rate"] == pytest.approx(0.5)
+        np.testing.assert_allclose(result.Q[0, k], seen.J[step] @ seen.J[step].T, atol=1e-15)
+        np.testing.assert_allclose(result.R[0, k], seen.J[step] @ B.T, atol=1e-15)
+    assert result.attrs["learning_rate"] == pytest.approx(0.5)
     state = tl.Overlaps.from_weights(seen.J[100], B)
     error = tl.generalization_error(record.scenario, state)
-    assert float(found.generalization_error[0, -1]) == pytest.approx(float(error), abs=1e-14)
+    assert float(result.generalization_error[0, -1]) == pytest.approx(float(error), abs=1e-14)
 
 
 def test_a_record_is_the_dataset_of_a_simulation():
     J, B = weights()
-    found = trained(recorder(B, RATE), J, B, RATE, 100).dataset()
+    result = trained(recorder(B, RATE), J, B, RATE, 100).dataset()
     simulated = tl.simulation.network(
         tl.Scenario(*[tl.Committee(1, tl.Erf())] * 2), (J, B), 0.5, dimension=N, until=0.5
     )
     for name in simulated.data_vars:
-        assert found[name].dims == simulated[name].dims
-    both = xr.concat([found, found], "run")
+        assert result[name].dims == simulated[name].dims
+    both = xr.concat([result, result], "run")
     assert tl.simulation.aligned(both).sizes["run"] == 2
     assert "escape_time" in tl.simulation.escape_times(both, height=0.1)
     with pytest.raises(tl.InputError, match="only the user can repeat"):
-        tl.results.recompute(found)
+        tl.results.recompute(result)
 
 
 @pytest.mark.parametrize("loss", ["half", "mean"])
@@ -94,12 +94,12 @@ def test_rates_are_those_of_the_theory(loss, scaled):
 def test_every_record_is_logged_with_its_numbers():
     (J, B), logged = weights(), []
     record = recorder(B, RATE, every=20, log=lambda numbers, step: logged.append((step, numbers)))
-    found = trained(record, J, B, RATE, 60).dataset()
+    result = trained(record, J, B, RATE, 60).dataset()
     assert [step for step, _ in logged] == [0, 20, 40, 60]
     for k, (step, numbers) in enumerate(logged):
         assert numbers["alpha"] == step / N and all(type(x) is float for x in numbers.values())
-        assert numbers["Q_11"] == float(found.Q[0, k, 0, 0])
-        assert numbers["R_11"] == float(found.R[0, k, 0, 0])
+        assert numbers["Q_11"] == float(result.Q[0, k, 0, 0])
+        assert numbers["R_11"] == float(result.R[0, k, 0, 0])
     with pytest.raises(tl.InputError, match="log: got 3"):
         recorder(B, RATE, log=3)
 
@@ -132,9 +132,9 @@ def test_a_training_that_diverges_is_an_outcome(last):
     record = recorder(B, RATE, every=1)
     for factor in (1.0, 2.0, last, 1.0):
         record(factor * J)
-    found = record.dataset()
-    assert found.outcome.item() == "diverged" and found.ended_at.item() == 1 / N
-    assert np.all(np.isfinite(found.Q))
+    result = record.dataset()
+    assert result.outcome.item() == "diverged" and result.ended_at.item() == 1 / N
+    assert np.all(np.isfinite(result.Q))
 
 
 @pytest.mark.parametrize("last", [np.nan, np.inf])
@@ -145,8 +145,8 @@ def test_a_bias_or_a_readout_that_diverges_ends_the_record(last):
         record = recorder(B if isinstance(student, dict) else [B, [1.0]], RATE, every=1)
         for network in (first, first, student, first):
             record(network)
-        found = record.dataset()
-        assert found.outcome.item() == "diverged" and found.ended_at.item() == 1 / N
+        result = record.dataset()
+        assert result.outcome.item() == "diverged" and result.ended_at.item() == 1 / N
 
 
 def test_a_first_student_that_is_not_finite_is_refused():
@@ -214,9 +214,9 @@ def resumed(tmp_path, step, factor):
 
 def test_a_training_that_is_resumed_later_than_its_record_says_so(tmp_path):
     with pytest.warns(RuntimeWarning, match=r"ends at step 60, .* resumed at step 100.*save\(\)"):
-        found = resumed(tmp_path, 100, 2.0)
-    assert found.attrs["resumed"] == "[[60, 100]]"
-    np.testing.assert_allclose(found.time * N, [*range(0, 61, 10), 100])
+        result = resumed(tmp_path, 100, 2.0)
+    assert result.attrs["resumed"] == "[[60, 100]]"
+    np.testing.assert_allclose(result.time * N, [*range(0, 61, 10), 100])
     assert tl.results.load(tmp_path / "run.nc").attrs["resumed"] == "[[60, 100]]"
 
 
@@ -339,6 +339,6 @@ def test_optax_tells_every_step_inside_a_compiled_loop():
         jax.jit(lambda c: jax.lax.scan(step, c, length=20))((J, optimizer.init(J)))
     )
     jax.effects_barrier()
-    found = record.dataset()
+    result = record.dataset()
     expected = [np.sum((J - RATE * k) ** 2) for k in (0, 5, 10, 15)]
-    np.testing.assert_allclose(found.Q[0, :, 0, 0], expected, rtol=1e-13)
+    np.testing.assert_allclose(result.Q[0, :, 0, 0], expected, rtol=1e-13)

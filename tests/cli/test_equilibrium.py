@@ -28,8 +28,8 @@ def test_the_table_shows_the_published_load():
 def test_programs_get_the_same_numbers_as_from_python():
     printed = strict_json.check(run("--activation", "relu", "--units", "inf", "--json").output)
     assert printed["units"] == "inf"  # which JSON has no number for
-    found = tl.equilibrium.transitions(tl.ReLU(), float("inf"))
-    assert printed["coexists"]["value"] == float(found.coexists.value)
+    transitions = tl.equilibrium.transitions(tl.ReLU(), float("inf"))
+    assert printed["coexists"]["value"] == float(transitions.coexists.value)
     assert printed["order"] == "continuous"
     assert len(printed["load"]) == len(printed["R"][0])
 
@@ -55,11 +55,11 @@ def test_a_phase_diagram_over_the_slope(tmp_path):
         *("--out", str(out), "--plot", str(plot)),
     )
     assert shown.exit_code == 0 and "6.094074" in shown.output and " rows" not in shown.output
-    found = tl.results.load(out)
-    assert found["activation_slope"].values.tolist() == [0.0, 0.125, 0.25, 0.375, 0.5]
+    loaded = tl.results.load(out)
+    assert loaded["activation_slope"].values.tolist() == [0.0, 0.125, 0.25, 0.375, 0.5]
     # The loads go from below the lowest line to above the highest.
-    assert found["load"][0] < found["appears"].min()
-    assert found["unstable"].max() < found["load"][-1]
+    assert loaded["load"][0] < loaded["appears"].min()
+    assert loaded["unstable"].max() < loaded["load"][-1]
     assert plot.stat().st_size > 10_000
 
 
@@ -105,8 +105,8 @@ def test_a_temperature_shows_replicon_and_training_error(tmp_path):
     curves = tl.results.load(tmp_path / "cold.nc")
     assert float(curves["temperature"]) == 0.05 and "scaled_load" in curves.coords
     printed = strict_json.check(run(*arguments, "--json").output)
-    found = tl.equilibrium.transitions(tl.ReLU(), np.inf, temperature=0.05, label_noise=0.3)
-    assert printed["unstable"]["value"] == found.unstable.value
+    transitions = tl.equilibrium.transitions(tl.ReLU(), np.inf, temperature=0.05, label_noise=0.3)
+    assert printed["unstable"]["value"] == transitions.unstable.value
     assert printed["states"][0]["replica_symmetric"] is False
 
 

@@ -129,11 +129,11 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
     printed = json.loads(out)
     (point,) = printed["fixed_points"]
     assert point["stable"] and abs(point["R"][0][0] - 1) < 1e-9
-    found = printed["critical_learning_rates"]
+    result = printed["critical_learning_rates"]
     # The command promises 1e-6, and an error that is not understated.
-    assert abs(found["loses_stability"]["value"] - 2) <= found["loses_stability"]["error"] <= 1e-6
-    assert found["diverges"]["value"] == pytest.approx(2.2465, abs=5e-5)  # a fold further up
-    assert found["plateau_vanishes"] is None and "plateau_vanishes" in found["reasons"]
+    assert abs(result["loses_stability"]["value"] - 2) <= result["loses_stability"]["error"] <= 1e-6
+    assert result["diverges"]["value"] == pytest.approx(2.2465, abs=5e-5)  # a fold further up
+    assert result["plateau_vanishes"] is None and "plateau_vanishes" in result["reasons"]
 
 
 @pytest.mark.parametrize(

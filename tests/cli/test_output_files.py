@@ -46,12 +46,12 @@ FILES = {
 
 
 def test_every_option_that_takes_a_path_is_in_the_tables_above():
-    found = set()
+    values = set()
     for command in entry.app.registered_commands:
         kinds = typing.get_type_hints(command.callback)
         paths = [name for name, kind in kinds.items() if Path in (kind, *typing.get_args(kind))]
-        found |= {(command.callback.__name__, f"--{name}") for name in paths}
-    assert found == FILES | FOLDERS | READ
+        values |= {(command.callback.__name__, f"--{name}") for name in paths}
+    assert values == FILES | FOLDERS | READ
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -46,8 +46,8 @@ def test_json_has_the_runs_the_theory_and_the_verdict(run, tmp_path):
     printed = json.loads(out)
     assert len(printed["R"]) == 8 and len(printed["R"][0]) == len(printed["time"])
     assert printed["theory"]["time"] == printed["time"]
-    found = printed["comparison"]
-    assert found["agrees"] is (found[found["rests_on"]]["p_value"] > found["level"])
+    result = printed["comparison"]
+    assert result["agrees"] is (result[result["rests_on"]]["p_value"] > result["level"])
     assert printed["seed"] in (3, "3")
     saved = results.load(file)
     np.testing.assert_array_equal(saved["R"], printed["R"])

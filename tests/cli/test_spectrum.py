@@ -49,11 +49,11 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     options += ["--learning-rate", "0.5", "--spectra", "5", "--tolerance", "1e-6"]
     options += ["--decay", "0.99", "--beta-start", "0,0.005", "--output", "sigmoid"]
     run("spectrum", *options)
-    network, found, *numbers, steps, spectra, tolerance, start, output = asked[0]
+    network, result, *numbers, steps, spectra, tolerance, start, output = asked[0]
     assert network.sizes == (2, 8, 2, 3) and network.beta == "every unit"
     assert start == (0.0, 0.005) and output == "sigmoid"
     assert network.activation == tl.Sigmoid(2.0)
-    assert found.classes == 3 and found.name == "a"
+    assert result.classes == 3 and result.name == "a"
     assert numbers == [7, 3, 4] and (spectra, tolerance) == (5, 1e-6)
     assert steps == tl.spectra.SGD(0.5, 0.99)
 

@@ -59,15 +59,17 @@ def test_strength_of_the_last_hidden_layer_is_the_norm_of_its_fan_out():
 
 @pytest.mark.slow
 def test_recorded_winners_and_best_correlations_belong_together():
-    found = measure(STUDENT, TEACHER, jnp.asarray(X), True)
+    result = measure(STUDENT, TEACHER, jnp.asarray(X), True)
     for layer in (1, 2):
-        ρ = np.asarray(found[f"correlation_{layer}"])
+        ρ = np.asarray(result[f"correlation_{layer}"])
         j, k = np.arange(ρ.shape[1]), np.arange(ρ.shape[0])
-        assert np.array_equal(ρ[found[f"winner_{layer}"], j], found[f"teacher_correlation_{layer}"])
         assert np.array_equal(
-            ρ[k, found[f"follows_{layer}"]], found[f"student_correlation_{layer}"]
+            ρ[result[f"winner_{layer}"], j], result[f"teacher_correlation_{layer}"]
         )
-    assert np.isclose(found["evaluation_loss"], np.mean((STUDENT(X) - TEACHER(X)) ** 2))
+        assert np.array_equal(
+            ρ[k, result[f"follows_{layer}"]], result[f"student_correlation_{layer}"]
+        )
+    assert np.isclose(result["evaluation_loss"], np.mean((STUDENT(X) - TEACHER(X)) ** 2))
 
 
 def made_up():

@@ -44,8 +44,8 @@ class Landscape:
     """βf(R, S, C) = αKε_g − s for one kernel and K units."""
 
     def __init__(self, kernel, K):
-        found = KERNELS[kernel] if isinstance(kernel, str) else kernel
-        self.kappa, self.first, self.second = found
+        result = KERNELS[kernel] if isinstance(kernel, str) else kernel
+        self.kappa, self.first, self.second = result
         self.K = K
 
     def error(self, R, S, C):

@@ -11,8 +11,8 @@ from explorer.running import entered, explorer
 
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
-    with explorer("--workers", "2") as found:
-        yield found
+    with explorer("--workers", "2") as result:
+        yield result
 
 
 @pytest.fixture(scope="session")

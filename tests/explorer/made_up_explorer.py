@@ -28,9 +28,9 @@ POLICY = (
 
 def plotly() -> Path:
     """Return the script of the package plotly."""
-    found = find_spec("plotly")
-    assert found and found.origin, "there is no plotly here: pip install 'tutelage[explore]'"
-    return Path(found.origin).parent / "package_data/plotly.min.js"
+    result = find_spec("plotly")
+    assert result and result.origin, "there is no plotly here: pip install 'tutelage[explore]'"
+    return Path(result.origin).parent / "package_data/plotly.min.js"
 
 
 def number(name, label, symbol, minimum, maximum, default, **more):

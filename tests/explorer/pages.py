@@ -73,9 +73,9 @@ def drawn(page, panel=0):
 
 def faults(page):
     """Return the serious accessibility problems that axe-core finds."""
-    found = find_spec("axe_core_python")
-    assert found and found.origin
-    page.evaluate((Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+    result = find_spec("axe_core_python")
+    assert result and result.origin
+    page.evaluate((Path(result.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
     told = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
         (fault["id"], node["html"], node["failureSummary"])

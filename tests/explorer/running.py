@@ -40,9 +40,9 @@ def explorer(*options: str, started: list | None = None) -> Iterator[str]:
         started.append(process)
     try:
         line = process.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, f"the server has said {line!r}"
-        yield found.group()
+        match = re.search(r"http://\S+", line)
+        assert match, f"the server has said {line!r}"
+        yield match.group()
     finally:
         process.send_signal(signal.SIGINT)
         try:

@@ -129,9 +129,9 @@ def test_a_recorded_training_has_the_numbers_of_its_file(folders):
     middle = np.sort(known["accuracy"].isel(multiple=1).values, axis=0)[1]  # of three runs
     assert accuracy["traces"][0]["y"] == middle.tolist()
     code = playback.python(state_of(playback.PARAMETERS, {"file": "tian2020_layers_code.nc"}))
-    found = {}
-    exec(compile(code, "copied", "exec"), found)
-    assert found["result"].sizes["student_4"] == 1250
+    results = {}
+    exec(compile(code, "copied", "exec"), results)
+    assert results["result"].sizes["student_4"] == 1250
 
 
 def test_the_folder_of_the_package_can_be_given(folders, monkeypatch):

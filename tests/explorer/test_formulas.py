@@ -147,8 +147,8 @@ def test_hints_are_formulas(text):
 def test_a_typed_unit_is_the_unit():
     typed, known = formulas.activation("max(x, 0)"), tl.ReLU()
     # Projected numerically, with the error that it states.
-    found = typed.hermite(6)
-    assert np.all(np.abs(found.values - known.hermite(6).values) <= found.error + 1e-14)
+    result = typed.hermite(6)
+    assert np.all(np.abs(result.values - known.hermite(6).values) <= result.error + 1e-14)
     assert [float(kink.position) for kink in typed.kinks] == [0.0]
 
 

@@ -86,9 +86,9 @@ def test_addresses_have_an_end():
 
 
 def test_every_answer_has_the_headers():
-    for found in (asked(list(HERE.items())), asked([])):
-        assert HEADERS.items() <= found[1].items()
-        assert "server" not in found[1]
+    for result in (asked(list(HERE.items())), asked([])):
+        assert HEADERS.items() <= result[1].items()
+        assert "server" not in result[1]
     assert "unsafe-inline" not in HEADERS["content-security-policy"]
     assert "unsafe-eval" not in HEADERS["content-security-policy"]
 

@@ -80,8 +80,8 @@ def opened(pages, server):
 
 def asked_for(server, path="/api/picture"):
     """Return the queries that the page has sent, as dictionaries."""
-    found = [urlsplit(one) for one in server.asked]
-    return [{k: v[0] for k, v in parse_qs(f.query).items()} for f in found if f.path == path]
+    results = [urlsplit(one) for one in server.asked]
+    return [{k: v[0] for k, v in parse_qs(f.query).items()} for f in results if f.path == path]
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
@@ -303,15 +303,15 @@ def test_what_is_seen_can_be_taken_along(opened, server):
     until(page, lambda: page.evaluate("navigator.clipboard.readText()") == command)
     data = page.get_by_role("link", name="Data (NetCDF)").get_attribute("href")
     assert "format=nc" in data and "learning_rate=0.5" in data
-    with page.expect_download() as found:
+    with page.expect_download() as result:
         page.get_by_role("button", name="Picture (SVG)").click()
-    text = Path(found.value.path()).read_text(encoding="utf-8")
+    text = Path(result.value.path()).read_text(encoding="utf-8")
     picture = ElementTree.fromstring(text)
-    assert found.value.suggested_filename == "online.svg"
+    assert result.value.suggested_filename == "online.svg"
     assert picture.tag.endswith("svg") and "Generalization error" in text and "plateau ends" in text
-    with page.expect_download() as found:
+    with page.expect_download() as result:
         page.get_by_role("button", name="Picture (PNG)").click()
-    assert Path(found.value.path()).read_bytes().startswith(b"\x89PNG")
+    assert Path(result.value.path()).read_bytes().startswith(b"\x89PNG")
 
 
 def test_all_can_be_reached_and_moved_by_keys(opened):
@@ -377,11 +377,11 @@ def test_an_exported_page_works_from_the_disk(exported, browser):
     assert fragment(page)["learning_rate"] == "1"
     assert page.locator("footer").inner_text() == "Computed before, </script><b>by hand</b>."
     assert not page.get_by_role("button", name="Run finite networks").is_visible()
-    with page.expect_download() as found:
+    with page.expect_download() as result:
         page.get_by_role("button", name="Data (CSV)").click()
-    lines = Path(found.value.path()).read_text(encoding="utf-8").splitlines()
+    lines = Path(result.value.path()).read_text(encoding="utf-8").splitlines()
     assert lines[0] == "panel,curve,x,y" and len(lines) > 100
-    with page.expect_download() as found:
+    with page.expect_download() as result:
         page.get_by_role("button", name="Picture (SVG)").click()
     page.get_by_role("link", name="Papers").click()
     expect(page.get_by_text("Figure 2: erf")).to_be_visible()
@@ -400,9 +400,9 @@ def test_sliders_change_numbers_to_what_the_library_gives(address, browser):
     until(page, lambda: number(page, "generalization error") != [before])
     load = float(fragment(page)["load"])
     assert load > 30
-    found = tl.equilibrium.states(tl.Erf(), 2, load)[0]
+    result = tl.equilibrium.states(tl.Erf(), 2, load)[0]
     (shown,) = number(page, "generalization error")
-    assert float(shown) == float(f"{found.generalization_error:.6g}")
+    assert float(shown) == float(f"{result.generalization_error:.6g}")
     (shown,) = number(page, "unspecialized state is unstable")
     assert float(shown.split(" ± ")[0]) == pytest.approx(
         float(tl.equilibrium.transitions(tl.Erf(), 2).unstable.value), rel=1e-9

@@ -51,8 +51,8 @@ def test_a_picture_has_the_numbers_of_the_library(client):
     answer = client.get("/api/picture", params={"view": "transitions", "K": "2", "load": "30"})
     strict_json.check(answer.text)
     numbers = {row["symbol"]: row["value"] for row in answer.json()["numbers"]}
-    found = tl.equilibrium.transitions(tl.Erf(), 2)
-    assert numbers["α_c"] == float(found.coexists.value)
+    transitions = tl.equilibrium.transitions(tl.Erf(), 2)
+    assert numbers["α_c"] == float(transitions.coexists.value)
     assert numbers["ε_g"] == tl.equilibrium.states(tl.Erf(), 2, 30.0)[0].generalization_error
 
 
@@ -350,8 +350,8 @@ def test_papers_and_files_with_a_report_and_a_token(report):
 def test_the_server_itself_computes_nothing():
     code = f"import sys; sys.path[:] = {sys.path!r}; import tutelage.explorer.server\n"
     code += "print({'jax', 'scipy', 'xarray'} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert found.stdout == "set()\n"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "set()\n"
 
 
 def test_a_missing_package_is_named(monkeypatch):

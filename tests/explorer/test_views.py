@@ -32,9 +32,9 @@ def traces(picture):
 
 
 def executed(code):
-    found = {}
-    exec(compile(code, "copied", "exec"), found)
-    return found
+    results = {}
+    exec(compile(code, "copied", "exec"), results)
+    return results
 
 
 def missing_as_none(values):
@@ -101,13 +101,13 @@ def test_what_no_command_can_say_has_none(given):
 )
 def test_copied_code_gives_states_and_transitions(given):
     state, picture = drawn("transitions", **given, followed="lowest")
-    found, shown = executed(VIEWS["transitions"].python(state)), traces(picture)
+    result, shown = executed(VIEWS["transitions"].python(state)), traces(picture)
     numbers = {row["symbol"]: row["value"] for row in picture["numbers"]}
-    assert numbers["βf/K"] == found["states"][0].free_energy_per_unit
-    assert shown["βf/K"]["y"] == missing_as_none(found["energy"]["free_energy_per_unit"])
-    coexists = found["found"].coexists
+    assert numbers["βf/K"] == result["states"][0].free_energy_per_unit
+    assert shown["βf/K"]["y"] == missing_as_none(result["energy"]["free_energy_per_unit"])
+    coexists = result["found"].coexists
     assert numbers["α_c"] == (None if coexists is None else float(coexists.value))
-    curves = found["curves"]
+    curves = result["curves"]
     for branch, kind in enumerate(curves["kind"].values.tolist()):
         one = curves.isel(branch=branch)
         if bool(one["stable"].any()):
@@ -156,10 +156,10 @@ def test_a_minimum_keeps_the_student_until_it_is_gone():
 )  # fmt: skip
 def test_copied_code_gives_the_unit_and_its_transition(given):
     state, picture = drawn("activation", **given)
-    found, shown = executed(VIEWS["activation"].python(state)), traces(picture)
-    assert shown["c_n"]["y"] == found["coefficients"].tolist()
+    result, shown = executed(VIEWS["activation"].python(state)), traces(picture)
+    assert shown["c_n"]["y"] == result["coefficients"].tolist()
     numbers = {row["label"]: row["value"] for row in picture["numbers"]}
-    assert numbers["because"] == lowered(found["kind"].because)
+    assert numbers["because"] == lowered(result["kind"].because)
 
 
 @pytest.mark.slow

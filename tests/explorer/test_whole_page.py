@@ -20,8 +20,8 @@ def place(tmp_path_factory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("trainings")
     small = {"inputs": 4, "outputs": 3, "epochs": 3, "examples": 64, "evaluation": 50, "runs": 2}
     tl.results.save(tl.deep.train(2, 2, **small), folder / "small.nc")
-    with explorer("--workers", "2", "--files", str(folder), "--report", str(folder)) as found:
-        yield found
+    with explorer("--workers", "2", "--files", str(folder), "--report", str(folder)) as result:
+        yield result
 
 
 @pytest.fixture

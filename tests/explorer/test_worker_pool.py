@@ -126,10 +126,10 @@ def test_a_newer_request_takes_the_place_of_an_older_one():
     async def dragging(pool):
         tasks = [asyncio.create_task(pool.ask(job(client="c", number=n, sleeps=0.05)))
                  for n in range(10)]  # fmt: skip
-        found = await asyncio.gather(*tasks, return_exceptions=True)
+        result = await asyncio.gather(*tasks, return_exceptions=True)
         with pytest.raises(Cancelled):
             await pool.ask(job(client="c", number=3))
-        return found
+        return result
 
     *older, newest = pooled(1)(dragging)
     assert newest.status == 200
@@ -339,5 +339,5 @@ def test_memory_has_a_limit():
     )
     path = [part for part in sys.path if part]
     start = f"import sys; sys.path[:] = {path!r}; {code}"
-    found = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True)
-    assert "MemoryError" in found.stderr
+    run = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True)
+    assert "MemoryError" in run.stderr

@@ -23,8 +23,8 @@ def lines(axes):
 
 
 def test_every_minimum_is_a_line_and_every_transition_a_mark(erf_curves):
-    found = tl.equilibrium.transitions(tl.Erf(), 5)
-    axes = tl.figures.order_parameters(erf_curves, transitions=found)
+    transitions = tl.equilibrium.transitions(tl.Erf(), 5)
+    axes = tl.figures.order_parameters(erf_curves, transitions=transitions)
     drawn = lines(axes)
     assert {"$R$, $R > S$", "$R = S$", "$S$, $R < S$"} <= set(drawn)
     assert [f"{x:.4f}" for x in (44.3378, 45.9137, 62.2146)] == sorted(
@@ -113,15 +113,15 @@ def test_areas_of_phases_end_at_the_lines_and_not_between_the_sampled_loads():
 
 def test_coinciding_transitions_are_one_line_with_all_names():
     curves = tl.equilibrium.learning_curve(tl.ReLU(), 10, np.linspace(0.5, 20, 40))
-    found = tl.equilibrium.transitions(tl.ReLU(), 10)
-    axes = tl.figures.order_parameters(curves, transitions=found)
+    transitions = tl.equilibrium.transitions(tl.ReLU(), 10)
+    axes = tl.figures.order_parameters(curves, transitions=transitions)
     named = [text.get_text() for text in axes.get_legend().get_texts()]
     assert named == [
         *("$R$", "$S$", "$R = S$", "$R < S$", "$R > S$"),
         r"$\alpha_s$, $\alpha_c$, $\alpha_d$ $\approx 6.286$",
     ]
     for name in ("appears", "coexists", "unstable"):
-        assert f"{float(getattr(found, name).value):.6g}" in tl.figures.caption(axes)
+        assert f"{float(getattr(transitions, name).value):.6g}" in tl.figures.caption(axes)
 
 
 def test_units_of_several_kinds_have_no_phase_diagram():
@@ -187,8 +187,8 @@ def test_at_a_temperature_unstable_replica_symmetry_is_grey():
     setting = {"temperature": 0.05, "label_noise": 0.316}
     loads = np.linspace(0, 2.6, 53)
     curve = tl.equilibrium.learning_curve(tl.ReLU(), np.inf, loads, **setting)
-    found = tl.equilibrium.transitions(tl.ReLU(), np.inf, **setting)
-    overlaps, errors = tl.figures.temperature_curves(curve, found)
+    result = tl.equilibrium.transitions(tl.ReLU(), np.inf, **setting)
+    overlaps, errors = tl.figures.temperature_curves(curve, result)
     labels = [line.get_label() for line in overlaps.lines]
     assert "replica symmetry unstable" in labels and "$R$, R > S" in labels
     symmetric = curve["replica_symmetric"].sel(branch=curve["kind"] == "R > S").values[0]
@@ -205,12 +205,12 @@ def test_a_diagram_over_temperatures_has_the_lines_of_the_transitions():
     loads, temperatures = np.linspace(0.2, 4, 20), [0.03, 0.09, 0.3]
     setting = {"activation": tl.ReLU(), "units": math.inf, "label_noise": 0.3}
     over = {"temperature": temperatures}
-    found = tl.sweeps.run(tl.equilibrium.phases, over, loads=loads, workers=1, **setting)
-    assert set(found.coords) == {"temperature", "load", "label_noise"}
-    axes = tl.figures.temperature_diagram(found)
+    run = tl.sweeps.run(tl.equilibrium.phases, over, loads=loads, workers=1, **setting)
+    assert set(run.coords) == {"temperature", "load", "label_noise"}
+    axes = tl.figures.temperature_diagram(run)
     drawn = lines(axes)
     for name, label in (("coexists", r"$\tilde\alpha_c$"), ("agreement", r"$\tilde\alpha_g$")):
-        assert np.array_equal(drawn[label].get_xdata(), found[name].values)
+        assert np.array_equal(drawn[label].get_xdata(), run[name].values)
         assert drawn[label].get_ydata().tolist() == temperatures
     # α̃_c and α̃_g meet on the Nishimori line, and α̃_s is α̃_c at a continuous transition.
     assert drawn[r"$\tilde\alpha_c$"].get_xdata()[1] == pytest.approx(

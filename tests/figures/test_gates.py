@@ -67,12 +67,12 @@ def test_loads_are_drawn_where_there_are_some_and_limits_as_lines():
 
 def test_sampled_layers_have_bars_of_two_standard_errors():
     W = np.eye(2)
-    found = tl.gates.sample_network([W, W], [0.5, 1.0], TWO, 1.0, samples=20, seed=0)
-    axes = sampled_gates(found)
+    result = tl.gates.sample_network([W, W], [0.5, 1.0], TWO, 1.0, samples=20, seed=0)
+    axes = sampled_gates(result)
     assert legend(axes) == ["layer 1", "layer 2"]
     bars = axes.containers[0].lines[2][0].get_segments()
     lengths = [bar[1, 1] - bar[0, 1] for bar in bars]
-    expected = 4 * found["standard_error"].values[0, :2]
+    expected = 4 * result["standard_error"].values[0, :2]
     assert np.allclose(lengths, expected, rtol=1e-12)
 
 

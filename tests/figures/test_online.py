@@ -217,10 +217,10 @@ def test_symbols_are_means_at_recorded_times():
 
 
 def test_a_band_is_one_standard_deviation_to_either_side():
-    found = summary(RUNS)
+    result = summary(RUNS)
     (band,) = figures.error(RUNS, scale="linear").collections
     edges = band.get_paths()[0].vertices[:, 1]
-    mean, spread = found["generalization_error"], found["generalization_error_spread"]
+    mean, spread = result["generalization_error"], result["generalization_error_spread"]
     # The path goes along both edges: every one of their points is on it.
     for edge in (mean - spread, mean + spread):
         assert np.all(np.isin(edge.values, edges))
@@ -233,34 +233,34 @@ def test_one_simulated_run_is_drawn_without_a_band_as_one_likes():
 
 
 def test_a_band_on_a_logarithmic_axis_stays_above_zero():
-    found = summary(RUNS)
-    found["generalization_error"][-1] = -1e-18
-    found["generalization_error_spread"][:] = 10.0
+    result = summary(RUNS)
+    result["generalization_error"][-1] = -1e-18
+    result["generalization_error_spread"][:] = 10.0
     axes = figures.error(CURVE)
-    figures.error(found, axes)
+    figures.error(result, axes)
     edges = axes.collections[0].get_paths()[0].vertices[:, 1]
     assert np.all(edges[np.isfinite(edges)] > 0)
     assert axes.lines[1].get_color() == axes.lines[0].get_color()
 
 
 def test_a_comparison_is_drawn_with_its_verdict():
-    found = compare(CURVE, RUNS)
-    axes = figures.comparison(found)
+    comparison = compare(CURVE, RUNS)
+    axes = figures.comparison(comparison)
     assert [ax.get_ylabel() for ax in axes[:3]] == ["$Q_{ik}$", "$R_{in}$", r"$\varepsilon_g$"]
     assert axes[0].figure.get_suptitle() == "Theory and 12 runs agree, without any bias"
     assert legend(axes[2]) == ["theory", "12 runs"]
-    for line in str(found).splitlines():
+    for line in str(comparison).splitlines():
         assert line[1:] in figures.caption(axes)
 
 
 def test_a_comparison_draws_the_deviations_on_which_the_verdict_rests():
     """The largest deviation is that of the test, and the band ends at its threshold."""
-    found = compare(CURVE, RUNS)
-    last = figures.comparison(found)[-1]
+    comparison = compare(CURVE, RUNS)
+    last = figures.comparison(comparison)[-1]
     drawn = np.concatenate([line.get_ydata() for line in last.lines])
-    assert np.nanmax(np.abs(drawn)) == pytest.approx(found.raw.standard_errors, rel=1e-6)
+    assert np.nanmax(np.abs(drawn)) == pytest.approx(comparison.raw.standard_errors, rel=1e-6)
     band = last.patches[0].get_extents().transformed(last.transData.inverted())
-    assert (band.y0, band.y1) == pytest.approx((-found.threshold, found.threshold))
+    assert (band.y0, band.y1) == pytest.approx((-comparison.threshold, comparison.threshold))
 
 
 def test_without_a_theory_the_lines_are_the_means():

@@ -27,10 +27,10 @@ def test_escapes_count_the_runs_that_have_not_left():
 
 def test_finite_size_shows_both_exponents():
     draw = np.random.default_rng(1)
-    found = finite_size(theory(), [ensemble(draw, runs=50, N=N, bias=3.0) for N in (50, 200)])
-    axes = figures.finite_size(found)
+    result = finite_size(theory(), [ensemble(draw, runs=50, N=N, bias=3.0) for N in (50, 200)])
+    axes = figures.finite_size(result)
     for text, name in zip(legend(axes), ("mean", "spread"), strict=True):
-        assert f"x = {found.attrs[f'{name}_exponent']:.3f}" in text
+        assert f"x = {result.attrs[f'{name}_exponent']:.3f}" in text
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 

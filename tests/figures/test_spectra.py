@@ -101,7 +101,7 @@ def test_the_film_has_a_frame_for_each_epoch(tmp_path):
 
 def test_a_density_is_drawn_with_its_error_and_the_exact_one():
     grid = np.linspace(-1, 1, 50)
-    found = xr.Dataset(
+    result = xr.Dataset(
         {
             "density": ("eigenvalue", np.full(50, 0.5)),
             "density_error": ("eigenvalue", 0.05 * (2 + grid)),
@@ -109,7 +109,7 @@ def test_a_density_is_drawn_with_its_error_and_the_exact_one():
         },
         coords={"eigenvalue": grid},
     )
-    axes = tl.figures.spectral_density(found, eigenvalues=[0.0])
+    axes = tl.figures.spectral_density(result, eigenvalues=[0.0])
     assert axes.lines[1].get_ydata().max() == pytest.approx(1 / (0.1 * np.sqrt(2 * np.pi)), 0.03)
     (band,) = axes.collections
     x, y = band.get_paths()[0].vertices.T

@@ -35,7 +35,7 @@ def size(gate):
 def test_values_and_derivatives_are_those_of_mpmath_and_of_automatic_differentiation(kind, name):
     gate = GATES[name]
     for beta in BETAS:
-        found, automatic = reference.everything(with_noise(kind, gate, beta), X)
+        result, automatic = reference.everything(with_noise(kind, gate, beta), X)
         rows = [[float(k) for k in reference.cumulants(gate, beta * x)] for x in X]
         first, second, third = np.array(rows).T
         t = beta * X
@@ -45,9 +45,9 @@ def test_values_and_derivatives_are_those_of_mpmath_and_of_automatic_differentia
             expected = X * first, first + t * second, beta * (2 * second + t * third)
         scale = EPSILON * size(gate) ** 3
         factors = (1 + np.abs(X), (1 + beta) * (1 + np.abs(t)), (1 + beta) ** 2 * (1 + np.abs(t)))
-        for value, exact, factor in zip(found, expected, factors, strict=True):
+        for value, exact, factor in zip(result, expected, factors, strict=True):
             assert np.all(np.abs(value - exact) <= 64 * scale * factor)
-        for value, slope, factor in zip(found[1:], automatic, factors[1:], strict=False):
+        for value, slope, factor in zip(result[1:], automatic, factors[1:], strict=False):
             assert np.all(np.abs(value - slope) <= 128 * scale * factor)
 
 
@@ -191,8 +191,8 @@ def test_bent_units_have_closed_averages():
     C = np.array([[1.0, rho], [rho, 1.0]])
     exact = 2 / np.pi * (np.sqrt(1 - rho**2) + rho * np.arcsin(rho))
     assert abs(tl.averages.i2(Bent(-1.0), C) - exact) <= 16 * EPSILON
-    found = tl.averages.i2(TwoSlopes(-2.0, 2.0), C, method=tl.averages.Hermite(order=60))
-    assert abs(found / 4 - exact) < 1e-10  # terms fall as ρⁿ/n³
+    average = tl.averages.i2(TwoSlopes(-2.0, 2.0), C, method=tl.averages.Hermite(order=60))
+    assert abs(average / 4 - exact) < 1e-10  # terms fall as ρⁿ/n³
 
 
 @pytest.mark.slow

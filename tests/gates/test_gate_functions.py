@@ -45,11 +45,11 @@ def test_cumulants_by_automatic_differentiation_are_those_of_mpmath(name):
     exact = [[float(x) for x in reference.cumulants(gate, t)] for t in T]
     mean, variance, third = np.array(exact).T
     s, width = size(gate), gate.ends[1] - gate.ends[0]
-    found = at_t(name)
-    assert np.allclose(found[1], mean, rtol=0, atol=8 * EPSILON * s)
+    result = at_t(name)
+    assert np.allclose(result[1], mean, rtol=0, atol=8 * EPSILON * s)
     # An Interval takes differences of numbers of order one at |x| ≥ 1; nothing else cancels.
-    assert np.allclose(found[2], variance, rtol=0, atol=16 * EPSILON * width**2)
-    assert np.allclose(found[3], third, rtol=0, atol=64 * EPSILON * width**3)
+    assert np.allclose(result[2], variance, rtol=0, atol=16 * EPSILON * width**2)
+    assert np.allclose(result[3], third, rtol=0, atol=64 * EPSILON * width**3)
 
 
 @levels
@@ -93,9 +93,9 @@ def test_plain_automatic_differentiation_gives_the_same(name):
         return *A(t), second(t), jax.grad(second)(t)
 
     for t in (-1.0, 0.4, 2.0):
-        found = np.array([x[list(T).index(t)] for x in at_t(name)[:4]])
+        result = np.array([x[list(T).index(t)] for x in at_t(name)[:4]])
         tolerances = 16 * EPSILON * (4 * size(gate)) ** np.arange(4)
-        assert np.all(np.abs(found - np.array(plain(t))) <= tolerances * (1 + np.abs(found)))
+        assert np.all(np.abs(result - np.array(plain(t))) <= tolerances * (1 + np.abs(result)))
 
 
 @settings(max_examples=8)
@@ -216,15 +216,15 @@ def test_a_layer_is_the_sum_of_its_units_each_with_its_own_noise():
     for example in range(2):
         units = [tl.gates.thermodynamics(gate, b, x) for b, x in zip(beta, h[example], strict=True)]
         expected = np.sum([list(vars(unit).values()) for unit in units], axis=0)
-        found = np.array([F[example], U[example], S[example]])
-        assert np.allclose(found, expected, rtol=0, atol=64 * EPSILON)
+        result = np.array([F[example], U[example], S[example]])
+        assert np.allclose(result, expected, rtol=0, atol=64 * EPSILON)
 
 
 def test_the_factor_of_a_binary_gate_is_that_of_eq_7():
     h = np.linspace(-3, 3, 12)
     for beta in (0.5, 1.0, 4.0):
-        found = tl.gates.backpropagation_factor(GATES["two"], beta, h)
-        for x, value in zip(h, found, strict=True):
+        result = tl.gates.backpropagation_factor(GATES["two"], beta, h)
+        for x, value in zip(h, result, strict=True):
             sigma = 1 / (1 + mp.exp(-beta * mp.mpf(x)))
             assert abs(value - float(sigma * (1 + x * beta * (1 - sigma)))) <= 8 * EPSILON
 
@@ -240,5 +240,5 @@ def test_the_factor_of_swish_changes_its_sign_once():
 
 
 def test_without_noise_the_factor_is_open_or_closed():
-    found = tl.gates.backpropagation_factor(GATES["two"], math.inf, [-2.0, 0.0, 1e-9])
-    assert np.array_equal(found, [0.0, 0.5, 1.0])
+    result = tl.gates.backpropagation_factor(GATES["two"], math.inf, [-2.0, 0.0, 1e-9])
+    assert np.array_equal(result, [0.0, 0.5, 1.0])

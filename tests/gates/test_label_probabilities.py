@@ -50,12 +50,12 @@ def test_counts_are_sums_over_all_labels():
 @pytest.mark.parametrize(("k", "m", "q"), [(1, 4, 0.3), (3, 4, 0.3), (5, 10, 0.9), (1, 40, 0.5)])
 def test_equal_probabilities_have_the_saddle_of_eq_15(k, m, q):
     y = k / m
-    found = saddle_point(k, np.full(m, q))
+    result = saddle_point(k, np.full(m, q))
     # The root of a sum of m numbers of order one, whose slope is m y (1 − y).
     tolerance = 64 * EPSILON / (y * (1 - y))
-    assert abs(found.multiplier - math.log(y * (1 - q) / (q * (1 - y)))) <= tolerance
-    assert abs(found.exponent + m * kl(y, q)) <= 64 * m * EPSILON
-    assert abs(found.curvature - m * y * (1 - y)) <= 64 * m * EPSILON
+    assert abs(result.multiplier - math.log(y * (1 - q) / (q * (1 - y)))) <= tolerance
+    assert abs(result.exponent + m * kl(y, q)) <= 64 * m * EPSILON
+    assert abs(result.curvature - m * y * (1 - y)) <= 64 * m * EPSILON
 
 
 @pytest.mark.parametrize("q", [0.2, 0.5])

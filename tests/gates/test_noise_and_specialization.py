@@ -19,18 +19,18 @@ def alpha_c(beta, units):
 
 @pytest.mark.parametrize(("units", "published"), [(2, 6.0940739), (math.inf, 2 * math.pi)])
 def test_without_noise_the_load_is_that_of_the_relu(units, published):
-    found = specialization_loads(TWO, math.inf, units)
+    result = specialization_loads(TWO, math.inf, units)
     relu = tl.equilibrium.transitions(tl.ReLU(), units)
-    assert found["coexists"].item() == relu.coexists.value
-    assert abs(found["coexists"].item() - published) < 5e-8
-    assert found["order"].item() == relu.order == "continuous"
+    assert result["coexists"].item() == relu.coexists.value
+    assert abs(result["coexists"].item() - published) < 5e-8
+    assert result["order"].item() == relu.order == "continuous"
 
 
 @pytest.mark.parametrize("units", [2, math.inf])
 def test_in_pure_noise_units_are_linear_and_nothing_specializes(units):
-    found = specialization_loads(TWO, 0.0, units)
-    assert found["order"].item() == "none"
-    assert all(found[name].item() == math.inf for name in ("appears", "coexists", "unstable"))
+    result = specialization_loads(TWO, 0.0, units)
+    assert result["order"].item() == "none"
+    assert all(result[name].item() == math.inf for name in ("appears", "coexists", "unstable"))
 
 
 def test_much_noise_moves_the_transition_to_4_over_beta_squared():
@@ -73,29 +73,29 @@ def test_many_units_specialize_at_1_over_twice_c_2_squared(beta):
 
 def test_signals_of_signs_have_no_linear_part_to_learn_first():
     """|h| for K → ∞: c_2 = 1/√π, so that α_c = π/2, the same as for two units."""
-    found = [
+    results = [
         specialization_loads(Gate([-1, 1]), math.inf, K)["coexists"].item() for K in (2, math.inf)
     ]
-    assert np.allclose(found, math.pi / 2, rtol=0, atol=1e-12)
+    assert np.allclose(results, math.pi / 2, rtol=0, atol=1e-12)
 
 
 def test_curves_tabulate_what_the_gate_computes():
     gate, beta, h = Gate([0, 0.5, 2], [1, 3, 0.5]), [0.0, 1.5, math.inf], [-1.0, 0.0, 2.0]
-    found = curves(gate, beta, h)
+    result = curves(gate, beta, h)
     for i, b in enumerate(beta):
-        assert np.array_equal(found["expectation"][i], gate.mean(b, h))
-        assert np.array_equal(found["signal"][i], gate.transmitted(b, h))
-        assert np.array_equal(found["variance"][i], gate.variance(b, h))
+        assert np.array_equal(result["expectation"][i], gate.mean(b, h))
+        assert np.array_equal(result["signal"][i], gate.transmitted(b, h))
+        assert np.array_equal(result["variance"][i], gate.variance(b, h))
         factor = tl.gates.backpropagation_factor(gate, b, h)
-        assert np.allclose(found["backpropagation_factor"][i], factor, rtol=0, atol=8 * EPSILON)
+        assert np.allclose(result["backpropagation_factor"][i], factor, rtol=0, atol=8 * EPSILON)
     S = tl.gates.thermodynamics(gate, 1.5, h).entropy
-    assert np.allclose(found["entropy"][1], S, rtol=0, atol=8 * EPSILON)
-    assert tl.results.recompute(found).equals(found)
+    assert np.allclose(result["entropy"][1], S, rtol=0, atol=8 * EPSILON)
+    assert tl.results.recompute(result).equals(result)
 
 
 def test_tables_are_saved_and_reopened(tmp_path):
-    found = specialization_loads(TWO, [0.0, math.inf], math.inf)
-    tl.results.save(found, tmp_path / "loads.nc")
+    result = specialization_loads(TWO, [0.0, math.inf], math.inf)
+    tl.results.save(result, tmp_path / "loads.nc")
     again = tl.results.load(tmp_path / "loads.nc")
-    assert again["coexists"].equals(found["coexists"])
-    assert list(again["order"].values) == list(found["order"].values)
+    assert again["coexists"].equals(result["coexists"])
+    assert list(again["order"].values) == list(result["order"].values)

@@ -72,8 +72,8 @@ def test_fields_of_the_second_layer_have_the_mean_and_variance_of_independent_ga
     exact = (h1**2 * p * (1 - p)) @ (W2**2).T
     # The variance of a variance of N numbers is (κ − 1)/N of its square, κ < 9 here.
     tolerance = SIGMAS * math.sqrt(8 / 40_000)
-    found = layer(sampled, 2)["field_variance"].values
-    assert np.all(np.abs(found / exact - 1) < tolerance)
+    result = layer(sampled, 2)["field_variance"].values
+    assert np.all(np.abs(result / exact - 1) < tolerance)
     assert np.max(np.abs(layer(sampled, 1)["field_variance"])) <= EPSILON
 
 
@@ -127,10 +127,10 @@ def test_sampled_deviations_are_the_binomial_ones(n, power):
     p = 1 / (1 + math.exp(-1.0))
     second = np.full((1, n), n**-power)
     biases = [0.0, 0.5 - n ** (1 - power) * p]
-    found = sample_network(
+    result = sample_network(
         [np.ones((n, 1)), second], [1.0], TWO, 1.0, samples=40_000, seed=2, biases=biases
     )
-    last = layer(found, 2)
+    last = layer(result, 2)
     assert abs(last["mean_field"].item() - swish(0.5)) <= 16 * EPSILON
     off = last["signal"].item() - swish(0.5) - deviation(n, power)
     assert abs(off) < SIGMAS * last["standard_error"].item()
@@ -147,11 +147,11 @@ def test_noise_makes_the_deviation_and_sharp_gates_remove_it():
 
 
 def test_gates_without_noise_are_deterministic():
-    found = sample_network([W1, W2], X, TWO, math.inf, samples=2, seed=0, biases=[B1, B2])
-    assert np.all(found["standard_error"] <= EPSILON)
-    assert np.allclose(found["signal"], found["mean_field"], rtol=0, atol=64 * EPSILON)
+    result = sample_network([W1, W2], X, TWO, math.inf, samples=2, seed=0, biases=[B1, B2])
+    assert np.all(result["standard_error"] <= EPSILON)
+    assert np.allclose(result["signal"], result["mean_field"], rtol=0, atol=64 * EPSILON)
     relu = np.maximum(W1 @ X[0] + B1, 0)
-    assert np.allclose(layer(found, 1)["signal"][0], relu, rtol=0, atol=8 * EPSILON)
+    assert np.allclose(layer(result, 1)["signal"][0], relu, rtol=0, atol=8 * EPSILON)
 
 
 @pytest.mark.parametrize("transmits", ["signal", "state"])
@@ -160,17 +160,17 @@ def test_mean_field_is_the_forward_pass_with_the_activation(transmits):
     g = gate.signal(2.0) if transmits == "signal" else gate.expectation(2.0)
     first = g(X @ W1.T + B1)
     second = g(first @ W2.T)
-    found = mean_field(
+    result = mean_field(
         [W1, W2], X, gate, [2.0, np.full(3, 2.0)], biases=[B1, np.zeros(3)], transmits=transmits
     )
-    for a, b in zip(found, (first, second), strict=True):
+    for a, b in zip(result, (first, second), strict=True):
         assert np.allclose(a, b, rtol=0, atol=64 * EPSILON)
 
 
 def test_states_can_be_transmitted_instead_of_signals():
-    found = sample_network([W1], X, TWO, 2.0, samples=10_000, seed=3, transmits="state")
-    assert np.max(np.abs(z_scores(found, found["mean_field"]))) < SIGMAS
-    assert np.allclose(found["mean_field"], 1 / (1 + np.exp(-2 * X @ W1.T)), atol=4 * EPSILON)
+    result = sample_network([W1], X, TWO, 2.0, samples=10_000, seed=3, transmits="state")
+    assert np.max(np.abs(z_scores(result, result["mean_field"]))) < SIGMAS
+    assert np.allclose(result["mean_field"], 1 / (1 + np.exp(-2 * X @ W1.T)), atol=4 * EPSILON)
 
 
 @pytest.mark.parametrize("gate", [TWO, GATES["weighted"], GATES["single"], Interval(-1, 3)])

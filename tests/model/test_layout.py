@@ -71,6 +71,6 @@ def test_what_weights_can_have_stays_and_what_they_cannot_is_moved_there():
     learning = layout_of(3, 2, outputs=1)
     moved = realizable(np.append(minus, [1.0, 2.0, 3.0])[None], twice.T[None], learning)[0]
     assert np.array_equal(moved[-3:], [1.0, 2.0, 3.0])
-    found = learning.overlaps(moved, np.asarray(twice.T))
-    again = np.linalg.eigvalsh(found.Q - found.R @ np.linalg.pinv(twice.T) @ found.R.T)
+    result = learning.overlaps(moved, np.asarray(twice.T))
+    again = np.linalg.eigvalsh(result.Q - result.R @ np.linalg.pinv(twice.T) @ result.R.T)
     np.testing.assert_allclose(again, [0.0, *lowest[1:]], rtol=0, atol=1e-12)

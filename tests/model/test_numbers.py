@@ -135,9 +135,9 @@ def test_a_made_up_number_is_found_everywhere(tmp_path):
         [sys.executable, "-c", FOUND], env=environment, capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    assert found.pop("coordinate") > 1
-    assert found == {
+    result = json.loads(done.stdout)
+    assert result.pop("coordinate") > 1
+    assert result == {
         "decays": True,
         "recomputed": True,
         "swept": [0.1, 0.2],

@@ -36,9 +36,9 @@ def test_a_batch_is_its_runs_one_by_one(units, name, values):
     """To the tolerance of the integration, whose steps are those of each run."""
     together = evolve(units=units, **{name: np.array(values)})
     for value in values:
-        alone, found = evolve(units=units, **{name: value}), together.sel({name: value})
-        assert np.allclose(alone.R, found.R, atol=1e-12)
-        assert np.allclose(alone.generalization_error, found.generalization_error, atol=1e-12)
+        alone, result = evolve(units=units, **{name: value}), together.sel({name: value})
+        assert np.allclose(alone.R, result.R, atol=1e-12)
+        assert np.allclose(alone.generalization_error, result.generalization_error, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_units_that_differ_between_runs_are_found_by_them(kind, of_teacher, valu
     together = evolve(units=committees(kind(values), kind(of_teacher)))
     for value in values:
         alone = evolve(units=committees(kind(value), kind(of_teacher)))
-        found = together.sel({found_by: value})
-        assert np.allclose(alone.R, found.R, atol=1e-12)
-        assert np.allclose(alone.generalization_error, found.generalization_error, atol=1e-12)
+        result = together.sel({found_by: value})
+        assert np.allclose(alone.R, result.R, atol=1e-12)
+        assert np.allclose(alone.generalization_error, result.generalization_error, atol=1e-12)
 
 
 @pytest.mark.parametrize(

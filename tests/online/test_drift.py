@@ -97,8 +97,8 @@ def test_identical_students_follow_as_one_does():
     two = tl.Committee(2, tl.ReLU())
     for eta in (0, 0.5):
         scenario = tl.Scenario(two, two, drift=0.05)
-        found = tl.online.fixed_points(scenario, eta, starts=5, batch=2)
-        same = [p for p in found if np.ptp(p.overlaps.Q) < 1e-9]
+        result = tl.online.fixed_points(scenario, eta, starts=5, batch=2)
+        same = [p for p in result if np.ptp(p.overlaps.Q) < 1e-9]
         assert same
         assert all(p.residual < 1e-12 for p in same)
 

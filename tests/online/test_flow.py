@@ -250,9 +250,9 @@ def test_error_functions_of_large_norms_and_fields_that_nearly_coincide(norm, ga
             )
             for i, k in ((0, 0), (0, 1), (1, 1))
         ]
-    found = np.asarray(moments.second_order(o))[np.triu_indices(2)]
+    result = np.asarray(moments.second_order(o))[np.triu_indices(2)]
     rounding = 16 * float(np.finfo(float).eps)  # nine terms of order one
-    assert np.all(np.abs(found - np.array(exact, dtype=float)) <= rounding * np.sqrt(norm))
+    assert np.all(np.abs(result - np.array(exact, dtype=float)) <= rounding * np.sqrt(norm))
 
 
 def test_the_error_of_states_is_computed_as_was_asked():

@@ -25,7 +25,7 @@ def simulated(g, slope, seed):
     """Q, R and v of one network after every step, in NumPy."""
     rng = np.random.default_rng(seed)
     J, W = (np.array(x) for x in START.to_weights(N, seed))
-    v, found = V.copy(), []
+    v, result = V.copy(), []
     for _ in range(STEPS):
         xi = rng.standard_normal((int(B * N), N))
         x, y = xi @ J.T, xi @ W.T
@@ -33,8 +33,8 @@ def simulated(g, slope, seed):
         step = (slope(x) * v * e[:, None]).T @ xi / len(xi)
         dv = g(x).T @ e / len(xi)
         J, v = (1 - DECAY) * J + ETA * step, v + ETA_V * dv
-        found.append(np.concatenate([(J @ J.T).ravel(), (J @ W.T).ravel(), v]))
-    return np.array(found)
+        result.append(np.concatenate([(J @ J.T).ravel(), (J @ W.T).ravel(), v]))
+    return np.array(result)
 
 
 @pytest.mark.parametrize("unit", ["erf", pytest.param("relu", marks=pytest.mark.slow)])

@@ -190,12 +190,12 @@ def test_noise_leaves_an_error_in_proportion_to_a_small_rate(g, slopes, readout_
         slopes = np.sum(w * UNITS["gelu"][2](x) ** 2) / np.sqrt(2 * np.pi)
     scenario = scenario_of(g, g, v, v, label_noise=noise)
     solution = tl.Overlaps(np.eye(2), np.eye(2), np.eye(2))
-    etas, found = np.array([0.02, 0.01, 0.005, 0.0025]), []
+    etas, result = np.array([0.02, 0.01, 0.005, 0.0025]), []
     for eta in etas:
         point = tl.online.fixed_point(scenario, solution, eta, readout_rate=readout_rate * eta)
-        found.append(point.generalization_error / eta)
+        result.append(point.generalization_error / eta)
     h = etas ** (0.5 if g.kinks else 1.0)
-    cubic, parabola = (np.polyfit(h[-n:], found[-n:], n - 1)[-1] for n in (4, 3))
+    cubic, parabola = (np.polyfit(h[-n:], result[-n:], n - 1)[-1] for n in (4, 3))
     exact = noise**2 / 4 * np.sum(v**2) * slopes
     # What the last order has changed, and 1e-12 of Newton's method over the smallest η.
     assert abs(cubic - exact) < abs(cubic - parabola) + 1e-9
@@ -336,13 +336,13 @@ def test_schedules_of_both_rates():
 @pytest.mark.slow
 def test_superfluous_erf_units_add_to_the_error():
     """(ης²/2π)(M/√3 + L) with L = K - M (Goldt et al. 2019), committee with K = 2, M = 1."""
-    noise, found = 0.3, []
+    noise, result = 0.3, []
     scenario = tl.Scenario(tl.Committee(2, tl.Erf()), tl.Committee(1, tl.Erf()), label_noise=noise)
     start = tl.Overlaps([[0.9, 0.0], [0.0, 0.05]], [[0.9], [0.0]], [[1.0]])
     for eta in (0.04, 0.02, 0.01):
         run = tl.online.evolve(scenario, start, eta, until=400 / eta, times=[400 / eta])
-        found.append(float(run.generalization_error[-1]) / eta)
-    linear = 2 * np.array(found[1:]) - np.array(found[:-1])
+        result.append(float(run.generalization_error[-1]) / eta)
+    linear = 2 * np.array(result[1:]) - np.array(result[:-1])
     value, left = (4 * linear[1] - linear[0]) / 3, abs(linear[1] - linear[0])
     assert abs(value - noise**2 / (2 * np.pi) * (1 / np.sqrt(3) + 1)) < left + 1e-6
 
@@ -352,8 +352,8 @@ def test_relu_units_with_readouts_have_no_saddle_to_linger_beside():
     """Wherever there is an error, norms grow: see the test above."""
     scenario = scenario_of(tl.ReLU(), tl.ReLU(), [1.0, 1.0], [1.0, 1.0])
     start = tl.Overlaps([[0.2, 0], [0, 0.3]], [[1e-3, 0], [0, 0]], scenario.T)
-    found = tl.online.plateau(scenario, start, 0.1, readout_rate=0.1)
-    assert found.point is None and "without lingering" in found.reasons["point"]
+    plateau = tl.online.plateau(scenario, start, 0.1, readout_rate=0.1)
+    assert plateau.point is None and "without lingering" in plateau.reasons["point"]
 
 
 @pytest.mark.slow
@@ -361,9 +361,9 @@ def test_plateaus_branches_and_critical_rates_take_readouts():
     g = tl.Erf()
     scenario = scenario_of(g, g, [1.0, 1.0], [1.0, 1.0])
     start = tl.Overlaps([[0.2, 0], [0, 0.3]], [[1e-3, 0], [0, 0]], scenario.T)
-    found = tl.online.plateau(scenario, start, 0.1, readout_rate=0.1)
-    assert found.point.labels[-1] == "v_2" and found.length.value > 0
-    near = found.point
+    plateau = tl.online.plateau(scenario, start, 0.1, readout_rate=0.1)
+    assert plateau.point.labels[-1] == "v_2" and plateau.length.value > 0
+    near = plateau.point
     there = tl.Scenario(
         tl.Committee(2, g, near.readout), scenario.teacher, output_scale=scenario.output_scale
     )
@@ -438,11 +438,11 @@ def test_a_million_students_with_a_readout_that_learns():
 @pytest.mark.slow
 def test_all_fixed_points_with_readouts_are_found_and_do_not_move():
     scenario = scenario_of(tl.Erf(), tl.Erf(), [1.0], [1.5])
-    found = tl.online.fixed_points(scenario, 0.5, starts=10, readout_rate=0.25)
-    assert found[0].generalization_error < 1e-12 and found[0].stable
-    assert abs(abs(found[0].readout[0, 0]) - 1.5) < 1e-9
+    result = tl.online.fixed_points(scenario, 0.5, starts=10, readout_rate=0.25)
+    assert result[0].generalization_error < 1e-12 and result[0].stable
+    assert abs(abs(result[0].readout[0, 0]) - 1.5) < 1e-9
     flow = Flow(scenario, readout_rate=0.5)
-    for point in found:
+    for point in result:
         rates = rates_of(flow, jnp.asarray(point.vector), scenario.T, Rate(0.5))
         assert np.max(np.abs(rates)) < 1e-11
 

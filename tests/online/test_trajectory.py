@@ -242,12 +242,12 @@ def test_an_error_above_that_of_the_integration_is_no_noise(tolerance):
         for t in (tolerance, 1e-12)
     )
     n = min(coarse.sizes["time"], fine.sizes["time"]) - 1
-    found, exact = (run.generalization_error.values[:n] for run in (coarse, fine))
+    result, exact = (run.generalization_error.values[:n] for run in (coarse, fine))
     known = exact > coarse.attrs["integration_error"]
     assert known.sum() > 100
     # A plateau that is left a little earlier or later is another matter: compare at equal errors.
     late = known & (exact < 1e-3)
-    assert np.all(np.abs(found - exact)[late] < 0.5 * exact[late])
+    assert np.all(np.abs(result - exact)[late] < 0.5 * exact[late])
 
 
 def test_steps_that_stability_keeps_too_short_end_in_words():

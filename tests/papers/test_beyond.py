@@ -96,12 +96,12 @@ def test_the_jump_of_the_relu_transition_with_30_digits(K):
             f.value(alpha, R, S, C) - f.value(alpha, S0, S0, C0),
         ]
 
-    found = solved(equations, (there.coexists.value, high.R, high.S, high.C, low.S, low.C))
+    result = solved(equations, (there.coexists.value, high.R, high.S, high.C, low.S, low.C))
     jump, error = beyond_relu._jump(K)
-    assert found[1] - found[2] > 0.03  # not the trivial solution
-    assert abs(found[1] - found[2] - jump) < error < 1e-9
+    assert result[1] - result[2] > 0.03  # not the trivial solution
+    assert abs(result[1] - result[2] - jump) < error < 1e-9
     # The load comes with its own error.
-    assert abs(found[0] - there.coexists.value) < 2 * there.coexists.error
+    assert abs(result[0] - there.coexists.value) < 2 * there.coexists.error
 
 
 @pytest.mark.parametrize("K", [3, 10])
@@ -174,10 +174,10 @@ def test_the_best_noise_of_infinitely_many_units_is_where_c_2_is_largest():
     with mp.workdps(20):
         beta = mp.findroot(slope, (2.4, 2.9), solver="anderson", tol=1e-16)
         load = 1 / (2 * c_2(beta) ** 2)
-    (found, error), (lowest, load_error) = beyond_noise.earliest(math.inf)
-    assert abs(found - beta) < error < 1e-4
+    (result, error), (lowest, load_error) = beyond_noise.earliest(math.inf)
+    assert abs(result - beta) < error < 1e-4
     assert abs(lowest - load) < load_error < 1e-6
-    assert (round(found, 1), round(1 - lowest / (2 * math.pi), 2)) == (2.6, 0.13)  # the caption
+    assert (round(result, 1), round(1 - lowest / (2 * math.pi), 2)) == (2.6, 0.13)  # the caption
 
 
 @pytest.mark.slow
@@ -205,7 +205,7 @@ def test_another_state_wins_on_the_other_side_of_the_load(name):
 @pytest.mark.parametrize("case", beyond_mismatch.CASES, ids=lambda case: case.label)
 def test_the_onset_is_where_the_exact_second_derivative_vanishes(case):
     """Against determinants in 40 digits; the error is neither too small nor too large."""
-    found, K, M = beyond_mismatch.onset(case), case.students, case.teachers
+    result, K, M = beyond_mismatch.onset(case), case.students, case.teachers
     with mp.workdps(40):
         kappa = KERNELS["Erf" if case.name == "erf" else "ReLU"][0]
         wave = [[1, -1, 0], [-1, 1, 0], [0, 0, 0]]  # rows and columns add up to zero
@@ -220,17 +220,17 @@ def test_the_onset_is_where_the_exact_second_derivative_vanishes(case):
             which = ((0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 2))
             return [mp.diff(free_energy, (load, R, C, mp.mpf(0)), n) for n in which]
 
-        load = mp.findroot(equations, found[0:1] + found[2:], tol=1e-36, verify=False)[0]
-        wrong = abs(float(mp.mpf(found.load) - load))
-    assert wrong <= found.error <= 100 * max(wrong, np.finfo(float).eps * found.load)
+        load = mp.findroot(equations, result[0:1] + result[2:], tol=1e-36, verify=False)[0]
+        wrong = abs(float(mp.mpf(result.load) - load))
+    assert wrong <= result.error <= 100 * max(wrong, np.finfo(float).eps * result.load)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", beyond_mismatch.CASES, ids=lambda case: case.label)
 def test_students_divide_unequal_teachers_beyond_the_load_only(case):
     """Descents from other starts than those of the search, one percent to either side."""
-    found = beyond_mismatch.threshold(case)
-    load = found.attrs["load"]
+    result = beyond_mismatch.threshold(case)
+    load = result.attrs["load"]
     sides = [
         tl.equilibrium.minima(case.scenario, load * (1 + side), starts=24, seed=7)[0]
         for side in (-0.01, 0.01)

@@ -101,8 +101,8 @@ def test_simulated_students_leave_the_plateau_when_the_theory_does(ratio):
     numbers = {"until": 60, "times": times, "readout_rate": ratio * eta}
     theory = tl.online.evolve(scenario, start, eta, **numbers)
     runs = tl.simulation.chain(scenario, start, eta, dimension=20_000, runs=30, seed=3, **numbers)
-    found = tl.simulation.compare(theory, runs)
-    assert found.agrees
+    comparison = tl.simulation.compare(theory, runs)
+    assert comparison.agrees
     other = tl.online.evolve(scenario, start, eta, **numbers | {"readout_rate": eta})
     mean, error = (runs.generalization_error.reduce(f, "run") for f in (np.mean, np.std))
     away = np.abs(mean - other.generalization_error).values[1:] / error.values[1:] * np.sqrt(30)

@@ -16,8 +16,8 @@ from tutelage.papers.citton2025.states import CRITICAL, ODD_ZEROS, RELU_ZEROS, n
 def test_the_plateau_is_a_fixed_point_to_the_digits_given():
     point = tl.online.fixed_point(runs.scenario(), runs.plateau(), learning_rate=1.0)
     for name in ("Q", "R"):
-        given, found = (np.asarray(getattr(x, name)) for x in (runs.plateau(), point.overlaps))
-        np.testing.assert_allclose(given, found, atol=0.5e-6)  # six decimals
+        given, result = (np.asarray(getattr(x, name)) for x in (runs.plateau(), point.overlaps))
+        np.testing.assert_allclose(given, result, atol=0.5e-6)  # six decimals
 
 
 def test_the_plateau_has_correlations_below_one_and_an_eigenvalue_above_two():
@@ -64,8 +64,8 @@ def test_higher_orders_make_the_series_worse_on_the_plateau():
 def test_the_time_to_half_of_the_plateau_is_shortest_in_between_too():
     """A second measure of the length: no reference to the saddle, no tenth of its height."""
     rates = np.array([0.5, 0.9, 1.2])
-    found = tl.online.evolve(runs.scenario(), runs.start(), learning_rate=rates, until=200.0)
-    error, time = found["generalization_error"].values, found["time"].values
+    run = tl.online.evolve(runs.scenario(), runs.start(), learning_rate=rates, until=200.0)
+    error, time = run["generalization_error"].values, run["time"].values
     height = error[:, np.searchsorted(time, 20.0)]
     left = [time[np.argmax(e < h / 2)] for e, h in zip(error, height, strict=True)]
     # Times are half a unit apart, the differences five and more.
@@ -76,8 +76,8 @@ def test_the_time_to_half_of_the_plateau_is_shortest_in_between_too():
 def test_simulated_erf_students_have_an_error_that_rises_on_the_plateau():
     """η = 2.4 < η_c: what the equations say, by networks; one-sided t test at the level 0.001."""
     options = {"dimension": 40_000, "until": 30.0, "runs": 64, "seed": 5, "times": [12.0, 30.0]}
-    found = tl.simulation.chain(runs.sigmoidal_scenario(), runs.start(), 2.4, **options)
-    error = found["generalization_error"].values
+    run = tl.simulation.chain(runs.sigmoidal_scenario(), runs.start(), 2.4, **options)
+    error = run["generalization_error"].values
     rise = error[:, 1] - error[:, 0]
     assert rise.mean() > 3.2 * rise.std(ddof=1) / np.sqrt(len(rise))
     theory = tl.online.evolve(
@@ -90,7 +90,7 @@ def test_simulated_erf_students_have_an_error_that_rises_on_the_plateau():
 @pytest.mark.slow
 def test_runs_on_either_side_of_the_critical_learning_rates_behave_differently():
     below, above = CRITICAL["non_monotonic"][2], CRITICAL["diverges"][2]
-    found = tl.online.evolve(
+    run = tl.online.evolve(
         runs.scenario(),
         runs.start(),
         learning_rate=np.array([*below, *above]),
@@ -98,10 +98,10 @@ def test_runs_on_either_side_of_the_critical_learning_rates_behave_differently()
         times=np.linspace(0.0, 400.0, 4001),
         tolerance=1e-10,
     )
-    rises = np.nanmax(np.diff(found["generalization_error"].values, axis=1), axis=1)
+    rises = np.nanmax(np.diff(run["generalization_error"].values, axis=1), axis=1)
     # Steps are integrated to 1e-10; a rise of the error is a thousand times larger.
     assert rises[0] < 1e-9 and rises[1] > 1e-7
-    assert list(found["outcome"].values == "diverged") == [False, False, False, True]
+    assert list(run["outcome"].values == "diverged") == [False, False, False, True]
 
 
 @pytest.mark.slow

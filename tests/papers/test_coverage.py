@@ -64,8 +64,8 @@ def test_every_numbered_part_of_a_paper_has_its_line(key):
     equations = [n for line in lines if line.place.startswith("eq") for n in numbers(line.place)]
     assert sorted(equations) == list(range(1, EQUATIONS[key] + 1))
     for kind, last in NUMBERED[key].items():
-        found = [line.place for line in lines if line.place.startswith(f"{kind} ")]
-        assert sorted(found, key=lambda place: int(place.split()[1])) == [
+        results = [line.place for line in lines if line.place.startswith(f"{kind} ")]
+        assert sorted(results, key=lambda place: int(place.split()[1])) == [
             f"{kind} {n}" for n in range(1, last + 1)
         ]
 

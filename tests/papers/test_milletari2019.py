@@ -34,7 +34,7 @@ def flat_directions(output):
     data = examples(AUTHORS if output == "sigmoid" else TEXT, "digits")
     blank = np.flatnonzero(np.ptp(data.inputs, axis=0) == 0)
     assert len(blank) * 25 == BLANK
-    found = []
+    results = []
     for unit in (tl.ReLU(), tl.Sigmoid(), tl.Swish()):
         network = tl.spectra.Classifier(data.sizes(25), unit)
         loss = Loss(network, jnp.asarray(data.inputs), jnp.asarray(data.labels), output)
@@ -48,8 +48,8 @@ def flat_directions(output):
             zero._replace(biases=(b, c + 1.0)),
         ]
         products = [jax.jvp(jax.grad(loss), (start,), (v,))[1] for v in directions]
-        found.append([max(float(jnp.abs(x).max()) for x in jax.tree.leaves(p)) for p in products])
-    return np.array(found).T
+        results.append([max(float(jnp.abs(x).max()) for x in jax.tree.leaves(p)) for p in products])
+    return np.array(results).T
 
 
 @pytest.mark.slow
@@ -111,8 +111,8 @@ def test_the_epoch_of_a_level_is_found_between_records():
     """A loss that falls by 0.01 an epoch reaches 0.37 at epoch 63; one that does not is NaN."""
     loss = np.array([[1.0, 0.8, 0.5, 0.2], [1.0, 0.9, 0.9, 0.9]])
     run = xr.Dataset({"loss": (("run", "epoch"), loss)}, coords={"epoch": [0, 20, 50, 80]})
-    found = _epochs_to(run, 0.37)
-    assert abs(found[0] - 63) < 1e-12 and np.isnan(found[1])
+    result = _epochs_to(run, 0.37)
+    assert abs(result[0] - 63) < 1e-12 and np.isnan(result[1])
 
 
 @pytest.mark.slow

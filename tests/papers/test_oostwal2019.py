@@ -23,14 +23,14 @@ def test_langevin_noise_of_strength_two_over_beta_samples_the_gibbs_density():
     """
     β, step, random = 4.0, 0.01, np.random.default_rng(13)
     exact = 2 * math.gamma(0.75) / (math.gamma(0.25) * math.sqrt(β))
-    found = {}
+    results = {}
     for strength in (2 / β, 2 * β):
         w = np.zeros(3000)
         for _ in range(800):
             w += -step * w**3 + math.sqrt(strength * step) * random.normal(size=w.size)
-        found[strength] = float(np.mean(w**2))
-    assert abs(found[2 / β] - exact) < 0.03
-    assert found[2 * β] > 3 * exact
+        results[strength] = float(np.mean(w**2))
+    assert abs(results[2 / β] - exact) < 0.03
+    assert results[2 * β] > 3 * exact
 
 
 def test_relu_states_with_negative_specialization_grow_linearly_in_thirty_digits():
@@ -74,9 +74,9 @@ def test_a_statement_that_fails_somewhere_differs():
 def test_symbols_lie_on_the_curves(g, K, start):
     """N = 1600: within six standard errors of four runs, and 2/N for the finite dimension."""
     loads = (90.0, 70.0) if K == 5 else (14.0, 10.0)
-    found = _sampled(g, K, start, loads, Size(1600, 60, 4))
+    result = _sampled(g, K, start, loads, Size(1600, 60, 4))
     for a in loads:
-        best, sample = tl.equilibrium.states(g, K, a)[0], found.sel(load=a)
+        best, sample = tl.equilibrium.states(g, K, a)[0], result.sel(load=a)
         for name in ("R", "S", "C", "generalization_error"):
             off = abs(float(sample[name]) - getattr(best, name))
             assert off < 6 * float(sample[f"{name}_error"]) + 2 / 1600

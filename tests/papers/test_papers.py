@@ -101,8 +101,8 @@ def test_what_is_not_finite_becomes_none_for_json():
 def test_every_number_quoted_from_a_paper_is_printed_there(paper):
     """The sources against `tests/quotations.py`, both read from the paper, one after the other."""
     modules = sorted((Path(papers.__file__).parent / paper).glob("*.py"))
-    found = [group for module in modules for group in quoted_numbers(module.read_text("utf-8"))]
-    assert sorted(found) == sorted(PRINTED[paper].values())
+    results = [group for module in modules for group in quoted_numbers(module.read_text("utf-8"))]
+    assert sorted(results) == sorted(PRINTED[paper].values())
 
 
 def test_every_paper_has_its_quotations():

@@ -159,8 +159,8 @@ def test_finite_networks_follow_the_curve_of_every_unit(name):
     theory = tl.online.evolve(s, start, 0.5, until=20, times=times, tolerance=1e-8)
     options = {"dimension": 1000, "runs": 64, "seed": 16, "times": times}
     runs = tl.simulation.chain(s, start, 0.5, until=20, **options)
-    found = tl.simulation.compare(theory, runs)
-    assert found.agrees, str(found)
+    comparison = tl.simulation.compare(theory, runs)
+    assert comparison.agrees, str(comparison)
     # and would not follow that of a rate 5 percent larger
     other = tl.online.evolve(s, start, 0.525, until=20, times=times, tolerance=1e-8)
     assert not tl.simulation.compare(other.drop_attrs(), runs).agrees

@@ -31,11 +31,11 @@ OPEN = claim("p", "i", [-1.0, 1.2, -0.9, 1.1])
 )
 def test_a_statement_differs_only_if_it_fails_in_every_reading(rows, verdict):
     readings = {f"reading {number}": row for number, row in enumerate(rows)}
-    found = in_each_reading("it grows", "the start", readings)
-    assert found.verdict == verdict
-    assert found.computed == rows[0].computed and found.item == "it grows"
+    result = in_each_reading("it grows", "the start", readings)
+    assert result.verdict == verdict
+    assert result.computed == rows[0].computed and result.item == "it grows"
     for name, row in readings.items():
-        assert f"{name}: " in found.note and row.verdict in found.note
+        assert f"{name}: " in result.note and row.verdict in result.note
 
 
 def test_a_reading_that_is_not_decided_is_not_said_to_depend():
@@ -70,8 +70,10 @@ def test_numbers_have_readings_too():
         "text": compare("p", "i", digits("0.34"), 0.5),
         "code": compare("p", "i", digits("0.34"), 0.341),
     }
-    found = in_each_reading("i", "σ", both)
-    assert found.verdict == "depends" and found.note.startswith("Depends on σ. text: 0.5, differs.")
+    result = in_each_reading("i", "σ", both)
+    assert result.verdict == "depends" and result.note.startswith(
+        "Depends on σ. text: 0.5, differs."
+    )
 
 
 def test_one_reading_is_not_several():

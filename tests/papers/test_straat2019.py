@@ -54,10 +54,10 @@ def test_the_uncertainty_of_a_limit_covers_a_decay_as_one_over_time():
 
     time = np.linspace(0.0, 100.0, 401)
     curve = xr.DataArray(0.5 + 3.0 / (1.0 + time), coords={"time": time}, dims="time")
-    found = runs.limit(curve)
-    left = abs(found.value - 0.5)
+    result = runs.limit(curve)
+    left = abs(result.value - 0.5)
     # 9 (f(0.9 T) - f(T)) is f(T) - f(∞) up to terms of order 1/T².
-    assert left == pytest.approx(found.uncertainty, rel=0.02)
+    assert left == pytest.approx(result.uncertainty, rel=0.02)
 
 
 def test_any_share_of_a_teacher_is_a_solution_for_relu_and_none_for_erf():

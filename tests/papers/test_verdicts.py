@@ -55,8 +55,8 @@ def test_rows_of_a_short_section_have_the_verdicts_of_the_table(entry, tmp_path,
     monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))  # no images of CIFAR-10
     key, name = entry.paper.key, entry.section.name
     rows = reproduce([key], name)
-    found = verdicts.of_rows([{**row.as_dict(), "section": name} for row in rows])
-    assert found == [line for line in verdicts.expected() if line[:2] == (key, name)]
+    result = verdicts.of_rows([{**row.as_dict(), "section": name} for row in rows])
+    assert result == [line for line in verdicts.expected() if line[:2] == (key, name)]
     assert all(row.note for row in rows if row.verdict != "agrees")
     assert verdicts.wrong_citations([row.as_dict() for row in rows]) == []
 

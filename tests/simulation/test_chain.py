@@ -89,9 +89,9 @@ def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, ways, monke
 
     expected = overlaps(5, [2.0])
     for batch, times, runs in ways:
-        found = overlaps(batch, times, runs)
+        result = overlaps(batch, times, runs)
         for name in ("Q", "R"):
-            np.testing.assert_array_equal(found[name][:5], expected[name][:runs])
+            np.testing.assert_array_equal(result[name][:5], expected[name][:runs])
 
 
 @pytest.mark.parametrize("begin, end", [(-5, 3), (3, 5), (14, 40), (-1, 16)])
@@ -185,11 +185,11 @@ def worst_deviation(system_type, scenario, start, eta, N, runs, until):
     """The largest |mean - theory| of R and Q at the end, in standard errors."""
     several = Ensemble.checked(scenario, N, until, runs, 3, [until])
     rule = GradientDescent(scenario, several.rate(eta))
-    found = simulate(system_type(rule, start, N), several).isel(time=-1)
+    result = simulate(system_type(rule, start, N), several).isel(time=-1)
     theory = tl.online.evolve(scenario, start, eta, until=until, times=[until]).isel(time=-1)
     return max(
         float(np.max(np.abs(d.mean("run") - theory[name]) / (d.std("run") / np.sqrt(runs))))
-        for name, d in (("Q", found.Q), ("R", found.R))
+        for name, d in (("Q", result.Q), ("R", result.R))
     )
 
 
@@ -214,10 +214,10 @@ def test_the_deviation_from_the_theory_shrinks_as_one_over_N():
     theory = tl.online.evolve(PERCEPTRON, START, eta, until=until, times=[until]).isel(time=-1)
     sizes, scaled, errors = (20, 40, 80), [], []
     for N in sizes:
-        found = tl.simulation.chain(
+        run = tl.simulation.chain(
             PERCEPTRON, START, eta, dimension=N, until=until, runs=runs, times=[until]
         )
-        x = found.isel(time=-1, student=0, teacher=0, student_2=0)
+        x = run.isel(time=-1, student=0, teacher=0, student_2=0)
         deviation = np.array([float((x[n] - theory[n].item()).mean()) for n in "QR"])
         scaled.append(N * deviation)
         errors.append(N * np.array([float(x[n].std()) for n in "QR"]) / np.sqrt(runs))
@@ -235,10 +235,10 @@ def test_ten_million_inputs():
     """A thousand examples of N = 10⁷, 4000 runs: the first order of the equations of motion."""
     N, count, runs = 10**7, 1000, 4000
     options = {"dimension": N, "until": count / N, "runs": runs, "times": [count / N]}
-    found = tl.simulation.chain(PERCEPTRON, START, 1.0, **options)
+    run = tl.simulation.chain(PERCEPTRON, START, 1.0, **options)
     theory = tl.online.evolve(PERCEPTRON, START, 1.0, until=count / N, times=[count / N])
     for name in "QR":
-        x = found[name].isel(time=-1).values.ravel()
+        x = run[name].isel(time=-1).values.ravel()
         assert abs(x.mean() - theory[name].values.item()) < 5 * x.std() / np.sqrt(runs)
         assert x.std() > 0
 
@@ -248,9 +248,9 @@ def test_a_student_that_knows_the_teacher_stays_there(T):
     two = tl.Committee(2, tl.ReLU())
     scenario = tl.Scenario(two, two, teacher_overlaps=T)
     start = tl.Overlaps(Q=T, R=T, T=T)
-    found = tl.simulation.chain(scenario, start, 1.0, dimension=10, until=20, runs=3, times=[20])
+    run = tl.simulation.chain(scenario, start, 1.0, dimension=10, until=20, runs=3, times=[20])
     for name in "QR":
-        np.testing.assert_allclose(found[name][:, -1], np.broadcast_to(T, (3, 2, 2)), atol=1e-14)
+        np.testing.assert_allclose(run[name][:, -1], np.broadcast_to(T, (3, 2, 2)), atol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -258,36 +258,36 @@ def test_a_student_that_knows_the_teacher_stays_there(T):
 )
 def test_overlaps_stay_a_covariance_and_reach_the_solution(until):
     """N = 10, 10⁴ (or 10⁶) examples: all digits of the solution, no negative eigenvalue."""
-    found = tl.simulation.chain(
+    run = tl.simulation.chain(
         *(PAIR, PAIR_START, 1.0),
         dimension=10,
         until=until,
         runs=16,
         times=np.geomspace(1, until, 20),
     )
-    Q, R = found.Q.values, found.R.values
+    Q, R = run.Q.values, run.R.values
     T = np.broadcast_to(PAIR.T, R.shape)
     C = np.block([[Q, R], [np.swapaxes(R, -1, -2), T]])
     assert np.all(np.linalg.eigvalsh(C)[..., 0] > -10 * np.finfo(float).eps)
     # At the solution each student is a teacher, up to rounding of the steps that keep it there.
     for name in "QR":
-        last = np.sort(np.abs(found[name].values[:, -1]), axis=-1)
+        last = np.sort(np.abs(run[name].values[:, -1]), axis=-1)
         np.testing.assert_allclose(last, np.broadcast_to([0.0, 1.0], last.shape), atol=1e-13)
 
 
 def test_a_run_that_diverges_is_missing_afterwards():
-    found = tl.simulation.chain(PERCEPTRON, START, 8.0, dimension=50, until=60, runs=4)
-    assert set(found.outcome.values) == {"diverged"}
-    assert np.all(found.ended_at < 60)
-    assert np.all(np.isnan(found.Q.values[:, -1])) and np.all(np.isfinite(found.Q.values[:, 0]))
+    run = tl.simulation.chain(PERCEPTRON, START, 8.0, dimension=50, until=60, runs=4)
+    assert set(run.outcome.values) == {"diverged"}
+    assert np.all(run.ended_at < 60)
+    assert np.all(np.isnan(run.Q.values[:, -1])) and np.all(np.isfinite(run.Q.values[:, 0]))
 
 
 def test_the_dataset_says_how_it_was_made():
     options = {"dimension": 50, "until": 1, "runs": 2, "seed": 7, "times": [0, 1]}
-    found = tl.simulation.chain(PERCEPTRON, START, 1.0, **options)
-    assert found.attrs["computed_by"] == "simulation.chain"
-    assert (found.attrs["dimension"], found.attrs["runs"], found.attrs["seed"]) == (50, 2, 7)
-    np.testing.assert_allclose(found.Q[:, 0], [[[0.25]]] * 2, rtol=1e-15)
+    run = tl.simulation.chain(PERCEPTRON, START, 1.0, **options)
+    assert run.attrs["computed_by"] == "simulation.chain"
+    assert (run.attrs["dimension"], run.attrs["runs"], run.attrs["seed"]) == (50, 2, 7)
+    np.testing.assert_allclose(run.Q[:, 0], [[[0.25]]] * 2, rtol=1e-15)
 
 
 @pytest.mark.parametrize(

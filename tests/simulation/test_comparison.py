@@ -50,21 +50,23 @@ def test_a_shift_of_one_overlap_by_a_few_standard_errors_is_found():
     for shift, expected in ((0.5, True), (8.0, False)):
         wrong = theory()
         wrong["R"] = wrong["R"] + shift * error
-        found = compare(wrong, runs, bias=0.0)
-        assert found.agrees is expected
-    assert found.raw.quantity == "R_11" and found.raw.standard_errors > found.threshold
-    assert found.raw.p_value <= found.level
+        comparison = compare(wrong, runs, bias=0.0)
+        assert comparison.agrees is expected
+    assert (
+        comparison.raw.quantity == "R_11" and comparison.raw.standard_errors > comparison.threshold
+    )
+    assert comparison.raw.p_value <= comparison.level
 
 
 def test_a_bias_of_the_order_of_the_variance_is_allowed_if_it_is_meant_to_be():
     """More runs than N: the 1/N shift of the mean is many standard errors, and no disagreement."""
     runs = ensemble(np.random.default_rng(3), runs=2000, N=100, bias=0.5)
-    found = compare(theory(), runs)
-    assert found.agrees and found.rests_on == "beyond_bias"
-    assert found.beyond_bias.p_value > found.level >= found.raw.p_value
+    comparison = compare(theory(), runs)
+    assert comparison.agrees and comparison.rests_on == "beyond_bias"
+    assert comparison.beyond_bias.p_value > comparison.level >= comparison.raw.p_value
     strict = compare(theory(), runs, bias=0.0)
     assert not strict.agrees and (strict.rests_on, strict.beyond_bias) == ("raw", None)
-    assert strict.raw == found.raw  # the same deviation, with or without a bias to explain it
+    assert strict.raw == comparison.raw  # the same deviation, with or without a bias to explain it
 
 
 def spreading(spread, shift):
@@ -89,10 +91,10 @@ def test_a_bias_may_stay_when_the_runs_have_come_together_again(shift, agrees):
     """
     curve = spreading([0.0] * 4, 0.0).isel(run=0)
     runs = spreading([0.0, 0.05, 0.01, 0.001], np.array([0.0, 0.0, 0.0, shift]))
-    found = compare(curve, runs)
-    assert found.raw.standard_errors > 20 and found.raw.time == 3.0
-    assert found.agrees is agrees
-    assert agrees or found.beyond_bias.bias == pytest.approx(0.005)
+    comparison = compare(curve, runs)
+    assert comparison.raw.standard_errors > 20 and comparison.raw.time == 3.0
+    assert comparison.agrees is agrees
+    assert agrees or comparison.beyond_bias.bias == pytest.approx(0.005)
     # A spread that comes later allows nothing before.
     early = spreading([0.0, 0.001, 0.01, 0.05], np.array([0.0, shift, 0.0, 0.0]))
     assert not compare(curve, early).agrees
@@ -101,23 +103,26 @@ def test_a_bias_may_stay_when_the_runs_have_come_together_again(shift, agrees):
 def test_the_deviation_as_it_stands_is_the_largest_of_the_summary():
     """A second route: mean and standard error of `summary`, theory at the same times."""
     runs = ensemble(np.random.default_rng(9), runs=50, N=100, bias=2.0)
-    found, curve, means = compare(theory(), runs), theory(), tl.simulation.summary(runs)
+    result, curve, means = compare(theory(), runs), theory(), tl.simulation.summary(runs)
     later = slice(1, None)  # all runs start alike
     t = max(
         float(np.max(np.abs((means[x] - curve[x]) / means[f"{x}_standard_error"])[later]))
         for x in ("Q", "R", "generalization_error")
     )
     # The theory is taken to be known to a thousand roundings of an overlap of order one.
-    assert found.raw.standard_errors == pytest.approx(t, rel=1e-9)
-    assert f"largest deviation {t:.2f} standard errors" in str(found).splitlines()[0]
+    assert result.raw.standard_errors == pytest.approx(t, rel=1e-9)
+    assert f"largest deviation {t:.2f} standard errors" in str(result).splitlines()[0]
 
 
 def test_a_wrong_start_is_found_though_all_runs_start_alike():
     runs = ensemble(np.random.default_rng(4), runs=10, N=10)
     wrong = theory()
     wrong["R"][0] += 1e-3
-    found = compare(wrong, runs)
-    assert not found.agrees and (found.raw.standard_errors, found.raw.time) == (np.inf, 0.0)
+    comparison = compare(wrong, runs)
+    assert not comparison.agrees and (comparison.raw.standard_errors, comparison.raw.time) == (
+        np.inf,
+        0.0,
+    )
 
 
 def half_the_squared_term(learning_rate, until):
@@ -189,10 +194,10 @@ def test_a_theory_that_has_converged_stays_where_it_is():
 def test_only_times_at_which_all_is_there_are_compared_and_the_others_are_told():
     runs = ensemble(np.random.default_rng(5), runs=20)
     gone = runs.where((runs["run"] != 3) | (runs["time"] < 6.0))
-    found = compare(theory().sel(time=slice(0, 8)), gone)
-    assert found.times[-1] == 5.75 and found.diverged == 1
+    comparison = compare(theory().sel(time=slice(0, 8)), gone)
+    assert comparison.times[-1] == 5.75 and comparison.diverged == 1
     told = "43% of the time was not compared: α = 5.75 to 10; a run diverges after that"
-    assert found.left_out == told
+    assert comparison.left_out == told
     short = compare(theory().sel(time=slice(0, 4)), runs)
     assert short.times[-1] == 4.0
     told = "60% of the time was not compared: α = 4 to 10; the theory ends there"

@@ -31,12 +31,12 @@ def start(K, M):
 
 def distance(runs, theory):
     """The largest |mean - theory| of R, Q and ε_g after the start, in standard errors."""
-    found = []
+    results = []
     for name in ("R", "Q", "generalization_error"):
         values = runs[name].values[:, 1:]
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        found.append(np.max(np.abs(values.mean(axis=0) - theory[name].values[1:]) / error))
-    return max(found)
+        results.append(np.max(np.abs(values.mean(axis=0) - theory[name].values[1:]) / error))
+    return max(results)
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, K, N, runs
     s, begin, eta = scenario(K, K if K < 3 else 2, drift), start(K, K if K < 3 else 2), 1.5
     times = [0.0, 1.0, 2.0]
     options = {"until": 2.0, "times": times}
-    found = getattr(tl.simulation, verb)(
+    result = getattr(tl.simulation, verb)(
         s, begin, eta, dimension=N, runs=runs, batch=batch, seed=1, **options
     )
-    assert distance(found, tl.online.evolve(s, begin, eta, batch=batch, **options)) < 5
+    assert distance(result, tl.online.evolve(s, begin, eta, batch=batch, **options)) < 5
     plain = scenario(K, s.M)
-    assert distance(found, tl.online.evolve(plain, begin, eta, batch=batch, **options)) > 25
+    assert distance(result, tl.online.evolve(plain, begin, eta, batch=batch, **options)) > 25
     if batch > 1:
-        assert distance(found, tl.online.evolve(s, begin, eta, **options)) > 25
+        assert distance(result, tl.online.evolve(s, begin, eta, **options)) > 25
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ def test_runs_follow_teachers_that_part(verb, K):
     begin = tl.Overlaps(0.5 * np.eye(K), 0.3 * np.eye(K, 2) + 0.2, SKEW)
     options = {"until": 2.0, "times": [0.0, 1.0, 2.0]}
     N, runs = (4000, 400) if verb == "chain" else (300, 40)
-    found = getattr(tl.simulation, verb)(s, begin, 1.2, dimension=N, runs=runs, **options)
+    result = getattr(tl.simulation, verb)(s, begin, 1.2, dimension=N, runs=runs, **options)
     theory = tl.online.evolve(s, begin, 1.2, **options)
-    assert distance(found, theory) < 5
+    assert distance(result, theory) < 5
     share = (1 - 0.5 / N) ** (4 * N)
-    np.testing.assert_allclose(found.teacher_overlaps[2, 0, 1], 0.9 * share, rtol=1e-12)
+    np.testing.assert_allclose(result.teacher_overlaps[2, 0, 1], 0.9 * share, rtol=1e-12)
     stays = tl.Scenario(s.student, s.teacher, SKEW)
     still = tl.online.evolve(stays, begin, 1.2, **options)
-    assert distance(found, still) > 25
+    assert distance(result, still) > 25
 
 
 @pytest.mark.slow

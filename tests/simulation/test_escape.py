@@ -21,33 +21,37 @@ def ensemble(times, until=40.0, count=161, floor=0.0):
 
 def test_a_run_leaves_where_its_error_is_half_the_height():
     times = [15.0, 20.3, 31.7]
-    found = escape_times(ensemble(times), height=HEIGHT)
+    result = escape_times(ensemble(times), height=HEIGHT)
     # ln ε_g has the curvature 1/4 there: a chord between times h = 1/4 apart is off by h²/32 in
     # ln ε_g, and its slope is 1/2.
-    np.testing.assert_allclose(found["escape_time"], times, atol=2 * 0.25**2 / 32)
+    np.testing.assert_allclose(result["escape_time"], times, atol=2 * 0.25**2 / 32)
 
 
 @pytest.mark.parametrize("floor", [0.0, 1e-4])
 def test_the_height_is_found_where_the_runs_linger(floor):
-    found = escape_times(ensemble([18.0, 22.0, 26.0], floor=floor))
+    result = escape_times(ensemble([18.0, 22.0, 26.0], floor=floor))
     # Beside the plateau is within a tenth; most of that time is spent much closer.
-    assert abs(found.attrs["plateau_height"] - HEIGHT) < 0.02 * HEIGHT
+    assert abs(result.attrs["plateau_height"] - HEIGHT) < 0.02 * HEIGHT
 
 
 def test_runs_that_stay_are_missing_and_not_dropped():
-    found = escape_times(ensemble([10.0, 100.0, 20.0, 100.0]), height=HEIGHT)
-    assert np.isnan(found["escape_time"]).values.tolist() == [False, True, False, True]
-    assert found["left"].values[-1] == 0.5
-    assert (found.attrs["run_count"], found.attrs["escaped"], found.attrs["diverged"]) == (4, 2, 0)
-    assert np.isnan(found.attrs["median"])
+    result = escape_times(ensemble([10.0, 100.0, 20.0, 100.0]), height=HEIGHT)
+    assert np.isnan(result["escape_time"]).values.tolist() == [False, True, False, True]
+    assert result["left"].values[-1] == 0.5
+    assert (result.attrs["run_count"], result.attrs["escaped"], result.attrs["diverged"]) == (
+        4,
+        2,
+        0,
+    )
+    assert np.isnan(result.attrs["median"])
 
 
 def test_a_run_that_diverged_has_not_left():
     runs = ensemble([10.0, 12.0])
     runs["generalization_error"][1, 80:] = np.nan
-    found = escape_times(runs, height=HEIGHT)
-    assert np.isnan(found["escape_time"]).values.tolist() == [False, True]
-    assert found.attrs["diverged"] == 1
+    result = escape_times(runs, height=HEIGHT)
+    assert np.isnan(result["escape_time"]).values.tolist() == [False, True]
+    assert result.attrs["diverged"] == 1
 
 
 def test_a_run_that_comes_back_has_left_when_it_leaves_for_good():
@@ -61,12 +65,12 @@ def test_a_run_that_comes_back_has_left_when_it_leaves_for_good():
 
 def test_the_fraction_that_has_left_is_the_empirical_distribution():
     times = np.random.default_rng(1).uniform(5, 50, size=200)
-    found = escape_times(ensemble(times), height=HEIGHT)
+    result = escape_times(ensemble(times), height=HEIGHT)
     for α in (8.0, 20.0, 39.0):
         # A run leaves within the 0.004 of the first test of its time.
         low, high = (np.mean(times <= α + s * 0.004) for s in (-1, 1))
-        assert low <= found["left"].sel(time=α).item() <= high
-    assert abs(found.attrs["median"] - np.median(times)) < 0.004
+        assert low <= result["left"].sel(time=α).item() <= high
+    assert abs(result.attrs["median"] - np.median(times)) < 0.004
 
 
 def test_the_level_is_a_fraction_of_the_height():
@@ -125,9 +129,9 @@ def test_without_a_preference_the_escape_time_grows_as_the_logarithm_of_n():
     times, options = [], {"runs": 256, "seed": 3, "times": np.linspace(0, 80, 321)}
     for N in (300, 4800):
         runs = tl.simulation.chain(scenario, start(0.0), 1.0, dimension=N, until=80.0, **options)
-        found = escape_times(runs, height=plateau.height.value)
-        assert found.attrs["escaped"] > 240
-        times.append(found["escape_time"].fillna(np.inf).values)
+        result = escape_times(runs, height=plateau.height.value)
+        assert result.attrs["escaped"] > 240
+        times.append(result["escape_time"].fillna(np.inf).values)
     draw = np.random.default_rng(0)
     again = [np.median(draw.choice(t, (400, 256)), axis=1) for t in times]
     difference, error = np.median(times[1]) - np.median(times[0]), np.std(again[1] - again[0])
@@ -141,6 +145,6 @@ def test_a_noisy_floor_is_not_taken_for_the_plateau():
     runs = ensemble([18.0, 20.0, 22.0], until=120.0, count=481)
     noise = np.random.default_rng(0).uniform(0.7, 1.3, runs["generalization_error"].shape)
     runs["generalization_error"] = runs["generalization_error"] + 2e-3 * noise
-    found = escape_times(runs)
-    assert abs(found.attrs["plateau_height"] - HEIGHT) < 0.05 * HEIGHT
-    assert np.allclose(found["escape_time"], [18.0, 20.0, 22.0], atol=0.2)  # the floor is 1/40
+    result = escape_times(runs)
+    assert abs(result.attrs["plateau_height"] - HEIGHT) < 0.05 * HEIGHT
+    assert np.allclose(result["escape_time"], [18.0, 20.0, 22.0], atol=0.2)  # the floor is 1/40

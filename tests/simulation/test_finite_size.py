@@ -23,11 +23,11 @@ def made(seed, bias=3.0, runs=400, power=1.0):
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
 def test_known_exponents_are_found(power):
-    found = finite_size(theory(), made(1, power=power)).attrs
+    result = finite_size(theory(), made(1, power=power)).attrs
     for name, exact in (("mean", power), ("spread", 0.5)):
-        error = found[f"{name}_exponent_standard_error"]
+        error = result[f"{name}_exponent_standard_error"]
         # A fixed seed; 3.3 standard errors are exceeded once in a thousand.
-        assert abs(found[f"{name}_exponent"] - exact) < 3.3 * error
+        assert abs(result[f"{name}_exponent"] - exact) < 3.3 * error
         assert error < 0.2
 
 
@@ -43,11 +43,11 @@ def test_standard_errors_are_those_of_repeated_studies():
 
 def test_the_table_has_deviation_error_and_spread_of_every_size():
     runs = made(2)
-    found = finite_size(theory(), runs[::-1])
-    assert found["dimension"].values.tolist() == list(SIZES)
-    assert found["runs"].values.tolist() == [400] * 4
+    result = finite_size(theory(), runs[::-1])
+    assert result["dimension"].values.tolist() == list(SIZES)
+    assert result["runs"].values.tolist() == [400] * 4
     # The root mean square over components of a standard error is that of a spread over √n.
-    np.testing.assert_allclose(found["standard_error"], found["spread"] / 20, rtol=1e-12)
+    np.testing.assert_allclose(result["standard_error"], result["spread"] / 20, rtol=1e-12)
 
 
 def test_a_sweep_over_the_dimension_is_the_list_of_its_ensembles():
@@ -76,12 +76,12 @@ def test_chains_approach_the_theory_as_1_over_n_and_scatter_as_1_over_root_n():
     options = {"until": 5.0, "runs": 20_000, "times": times}
     options |= {"scenario": scenario, "start": start, "learning_rate": 1.5, "workers": 1}
     runs = tl.sweeps.run(tl.simulation.chain, {"dimension": [50, 100, 200, 400]}, **options)
-    found = finite_size(curve, runs).attrs
+    result = finite_size(curve, runs).attrs
     # The next order, a few times 1/N beside 1, is some percent at N = 50 and 100 and changes an
     # exponent by as much: 0.04, added to 3.3 standard errors.
     for name, exact in (("mean", 1.0), ("spread", 0.5)):
-        error = found[f"{name}_exponent_standard_error"]
-        assert abs(found[f"{name}_exponent"] - exact) < 0.04 + 3.3 * error, found
+        error = result[f"{name}_exponent_standard_error"]
+        assert abs(result[f"{name}_exponent"] - exact) < 0.04 + 3.3 * error, result
 
 
 def test_what_cannot_be_studied_is_refused():

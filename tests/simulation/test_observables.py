@@ -34,9 +34,9 @@ def simulated(monkeypatch, tmp_path):
     ensemble = Ensemble.checked(SCENARIO, 20, 2.0, 4, 0, [0.0, 1.0, 2.0])
     system = WithCosines(GradientDescent(SCENARIO, ensemble.rate(0.5)), START, 20)
     file = tmp_path / "runs.npz"
-    found = simulate(system, ensemble, checkpoint=file)
-    assert simulate(system, ensemble, checkpoint=file).identical(found)
-    return found.assign_attrs(scenario='{"teacher_overlaps": [[1]]}')
+    result = simulate(system, ensemble, checkpoint=file)
+    assert simulate(system, ensemble, checkpoint=file).identical(result)
+    return result.assign_attrs(scenario='{"teacher_overlaps": [[1]]}')
 
 
 @pytest.mark.slow
@@ -56,10 +56,10 @@ def test_one_more_observable_needs_no_more_than_its_name_and_its_axes(simulated)
 
 def test_it_is_relabelled_with_its_units(simulated):
     reference = simulated.isel(run=0, student=[1, 0], student_2=[1, 0])
-    found = tl.simulation.aligned(simulated.isel(run=[0]), reference)
-    assert found["student_order"].values.tolist() == [[2, 1]]
+    result = tl.simulation.aligned(simulated.isel(run=[0]), reference)
+    assert result["student_order"].values.tolist() == [[2, 1]]
     expected = simulated["cosine"].values[:1, :, ::-1, ::-1]
-    np.testing.assert_array_equal(found["cosine"], expected)
+    np.testing.assert_array_equal(result["cosine"], expected)
 
 
 def branches(jaxpr):

@@ -95,10 +95,10 @@ def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(verb):
     """Within five standard errors, which without noise, decay or an output it would not be."""
     N, runs = 12, 2**14
     options = {"dimension": N, "until": 1 / N, "times": [0.0, 1 / N], "runs": runs, "seed": 3}
-    found = getattr(tl.simulation, verb)(scenario(), START, **RATES, **options)
+    result = getattr(tl.simulation, verb)(scenario(), START, **RATES, **options)
     literal = one_step(N, 2**16)
     for name, expected in literal.items():
-        change = found[name].values[:, 1] - found[name].values[:, 0]
+        change = result[name].values[:, 1] - result[name].values[:, 0]
         error = np.hypot(standard_error(change), standard_error(expected))
         assert np.all(np.abs(change.mean(axis=0) - expected.mean(axis=0)) < 5 * error)
     # The mean of dv again, by averages of two fields (docs/physics/online.md).
@@ -106,7 +106,7 @@ def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(verb):
     I2 = np.array([[tl.averages.i2(g, C[np.ix_([a, b], [a, b])]) for b in n] for a in n])
     dv = SCALES[1] * TEACHER_V @ I2[2:, :2] - SCALES[0] * V @ I2[:2, :2]
     dv = (RATES["readout_rate"] * SCALES[0] * dv - READOUT_DECAY * V) / N
-    change = found.readout.values[:, 1] - found.readout.values[:, 0]
+    change = result.readout.values[:, 1] - result.readout.values[:, 0]
     assert np.all(np.abs(change.mean(axis=0) - dv) < 5 * standard_error(change))
     # One that learns a tenth less is seen.
     assert np.any(np.abs(change.mean(axis=0) - 0.9 * dv) > 10 * standard_error(change))
@@ -265,18 +265,18 @@ def distance(runs, theory):
 def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, N, runs):
     """Two outputs with noise, both layers learn: within five standard errors, else 25 of them."""
     options = {"until": 2.0, "times": [0.0, 1.0, 2.0], **RATES}
-    found = getattr(tl.simulation, verb)(scenario(), START, dimension=N, runs=runs, **options)
+    result = getattr(tl.simulation, verb)(scenario(), START, dimension=N, runs=runs, **options)
 
     def theory(s, **changes):
         return tl.online.evolve(s, START, **options | changes)
 
     expected = theory(scenario())
-    assert components(expected)[0] == components(found)[0]
-    assert distance(found, expected) < 5
-    assert tl.simulation.compare(expected, found).agrees
-    assert distance(found, theory(scenario(readout_decay=0.0))) > 25
-    assert distance(found, theory(scenario(), readout_rate=0.5)) > 25
-    assert distance(found, theory(scenario(label_noise=0.0))) > 5
+    assert components(expected)[0] == components(result)[0]
+    assert distance(result, expected) < 5
+    assert tl.simulation.compare(expected, result).agrees
+    assert distance(result, theory(scenario(readout_decay=0.0))) > 25
+    assert distance(result, theory(scenario(), readout_rate=0.5)) > 25
+    assert distance(result, theory(scenario(label_noise=0.0))) > 5
 
 
 @pytest.mark.slow
@@ -286,10 +286,10 @@ def test_batches_and_drift_go_with_both_layers():
     T, options = np.diag([1.0, 1.2, 0.8]), {"until": 2.0, "times": [0.0, 1.0, 2.0], **RATES}
     drifting, still = (tl.Scenario(*units, T, label_noise=0.5, drift=δ) for δ in (0.5, 0.0))
     start = tl.Overlaps(np.diag([0.5, 0.6]), 0.2 * np.eye(2, 3) + 0.1, T)
-    found = tl.simulation.chain(drifting, start, dimension=4000, runs=100, batch=3, **options)
-    assert distance(found, tl.online.evolve(drifting, start, batch=3, **options)) < 5
-    assert distance(found, tl.online.evolve(still, start, batch=3, **options)) > 25
-    assert distance(found, tl.online.evolve(drifting, start, **options)) > 25
+    run = tl.simulation.chain(drifting, start, dimension=4000, runs=100, batch=3, **options)
+    assert distance(run, tl.online.evolve(drifting, start, batch=3, **options)) < 5
+    assert distance(run, tl.online.evolve(still, start, batch=3, **options)) > 25
+    assert distance(run, tl.online.evolve(drifting, start, **options)) > 25
 
 
 COMMON = {"dimension": 20, "until": 1.0, "seed": 9, **RATES}
@@ -360,12 +360,12 @@ def test_what_is_learned_is_observed_and_computed_again(whole):
 
 def test_runs_are_compared_in_both_layers(whole):
     theory = learned(seed=10).mean("run").drop_vars(["ended_at"])
-    found = tl.simulation.compare(theory, whole)
-    assert found.agrees
+    comparison = tl.simulation.compare(theory, whole)
+    assert comparison.agrees
     other = theory.assign(readout=theory.readout + 0.5 * (theory.time > 0))
-    found = tl.simulation.compare(other, whole)
-    assert not found.agrees
-    assert found.raw.quantity.startswith("v_")
+    comparison = tl.simulation.compare(other, whole)
+    assert not comparison.agrees
+    assert comparison.raw.quantity.startswith("v_")
     with pytest.raises(InputError, match=r"theory: got the readout_rate 0\.5"):
         tl.simulation.compare(theory.assign_attrs(readout_rate=0.5), whole)
 
@@ -390,8 +390,8 @@ def test_the_deviation_of_readouts_shrinks_with_N():
         scatter = xr.DataArray(noise, dims="run")
         return runs.assign(readout=runs.readout + scatter).assign_attrs(dimension=N)
 
-    found = tl.simulation.finite_size(theory, [ensemble(N) for N in (100, 1000, 10000)]).attrs
-    assert abs(found["spread_exponent"] - 0.5) < 5 * found["spread_exponent_standard_error"] < 0.3
+    result = tl.simulation.finite_size(theory, [ensemble(N) for N in (100, 1000, 10000)]).attrs
+    assert abs(result["spread_exponent"] - 0.5) < 5 * result["spread_exponent_standard_error"] < 0.3
 
 
 def test_students_are_relabelled_with_their_readouts():
@@ -407,24 +407,24 @@ def test_students_are_relabelled_with_their_readouts():
     attrs = {"scenario": '{"teacher_overlaps": [[1, 0], [0, 1]], "teacher": {"readout": [[1, 2]]}}'}
     reference = xr.Dataset({**one, "readout": learned_v}, attrs=attrs)
     swapped = reference.isel(student=[1, 0], student_2=[1, 0]).expand_dims("run")
-    found = tl.simulation.aligned(swapped, reference)
-    assert found["student_order"].values.tolist() == [[2, 1]]
-    np.testing.assert_array_equal(found["readout"][0], reference["readout"])
+    result = tl.simulation.aligned(swapped, reference)
+    assert result["student_order"].values.tolist() == [[2, 1]]
+    np.testing.assert_array_equal(result["readout"][0], reference["readout"])
     with pytest.raises(InputError, match="reference"):
         tl.simulation.aligned(swapped, reference.drop_vars("readout"))
     # Alike but for v: what has learned decides.
     alike = reference.assign(R=0 * reference.R)
     swapped_v = alike.isel(student=[1, 0], student_2=[1, 0]).expand_dims("run")
-    found = tl.simulation.aligned(swapped_v, alike)
-    assert found["student_order"].values.tolist() == [[2, 1]]
+    result = tl.simulation.aligned(swapped_v, alike)
+    assert result["student_order"].values.tolist() == [[2, 1]]
     # Teachers with other weights stay where they are, and so do students whose v is fixed.
     other = reference.isel(teacher=[1, 0]).expand_dims("run")
     assert tl.simulation.aligned(other, reference)["teacher_order"].values.tolist() == [[1, 2]]
     for readout, order in (("[[1, 2]]", [1, 2]), ("[[3, 3]]", [2, 1])):
         text = f'{{"teacher_overlaps": [[1, 0], [0, 1]], "student": {{"readout": {readout}}}}}'
         fixed = swapped.drop_vars("readout").assign_attrs(scenario=text)
-        found = tl.simulation.aligned(fixed, reference)
-        assert found["student_order"].values.tolist() == [order]
+        result = tl.simulation.aligned(fixed, reference)
+        assert result["student_order"].values.tolist() == [order]
 
 
 @pytest.mark.parametrize("verb", [tl.simulation.chain, tl.simulation.network])
@@ -478,11 +478,11 @@ def test_every_run_may_begin_with_a_readout_of_its_own(verb, readout_rate):
     several = np.stack([V, -V, V[::-1]])
     options = {**COMMON, "runs": 3, "readout_rate": readout_rate}
     run = getattr(tl.simulation, verb)
-    found = run(scenario(several), START, **options)
-    np.testing.assert_array_equal(found.readout[:, 0], several)
+    result = run(scenario(several), START, **options)
+    np.testing.assert_array_equal(result.readout[:, 0], several)
     for number, v in enumerate(several):
         alone = run(scenario(v), START, **options).isel(run=number)
-        one = found.isel(run=number)
+        one = result.isel(run=number)
         for name in ("Q", "R", "generalization_error"):
             # Rounding of twenty examples: a readout that stays is read from another place.
             np.testing.assert_allclose(one[name], alone[name], rtol=0, atol=1e-13)
@@ -490,5 +490,5 @@ def test_every_run_may_begin_with_a_readout_of_its_own(verb, readout_rate):
             np.testing.assert_allclose(one.readout, alone.readout, rtol=0, atol=1e-13)
         else:
             np.testing.assert_array_equal(one.readout, np.broadcast_to(v, one.readout.shape))
-    again = tl.results.recompute(found)
-    np.testing.assert_array_equal(again.readout, found.readout)
+    again = tl.results.recompute(result)
+    np.testing.assert_array_equal(again.readout, result.readout)

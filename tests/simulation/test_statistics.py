@@ -31,7 +31,7 @@ def ensemble(runs=7, times=5, K=2, M=3, T=None, seed=0):
 @pytest.mark.parametrize("name", ["Q", "R", "generalization_error"])
 def test_statistics_are_those_of_numpy(name):
     runs = ensemble()
-    found, x = summary(runs, quantiles=[0.1, 0.5]), runs[name].values
+    result, x = summary(runs, quantiles=[0.1, 0.5]), runs[name].values
     for ending, expected in (
         ("", x.mean(axis=0)),
         ("_spread", x.std(axis=0, ddof=1)),
@@ -39,37 +39,37 @@ def test_statistics_are_those_of_numpy(name):
         ("_quantile", np.quantile(x, [0.1, 0.5], axis=0)),
     ):
         # Sums of seven numbers of order one.
-        np.testing.assert_allclose(found[name + ending], expected, atol=1e-14)
-    assert found[name].dims == runs[name].dims[1:]
+        np.testing.assert_allclose(result[name + ending], expected, atol=1e-14)
+    assert result[name].dims == runs[name].dims[1:]
 
 
 def test_a_run_that_diverged_is_left_out_from_then_on_and_counted():
     runs = ensemble()
     later = runs.where((runs["run"] != 3) | (runs["time"] < 2))
-    found, others = summary(later), summary(runs.isel(run=[0, 1, 2, 4, 5, 6]))
-    assert found["present"].values.tolist() == [7, 7, 6, 6, 6]
-    assert (found.attrs["run_count"], found.attrs["diverged"]) == (7, 1)
+    result, others = summary(later), summary(runs.isel(run=[0, 1, 2, 4, 5, 6]))
+    assert result["present"].values.tolist() == [7, 7, 6, 6, 6]
+    assert (result.attrs["run_count"], result.attrs["diverged"]) == (7, 1)
     for name in ("R", "R_spread", "R_standard_error", "R_quantile"):
         np.testing.assert_allclose(
-            found[name].sel(time=slice(2, None)), others[name].sel(time=slice(2, None)), atol=1e-14
+            result[name].sel(time=slice(2, None)), others[name].sel(time=slice(2, None)), atol=1e-14
         )
-    np.testing.assert_array_equal(found["R"][:2], summary(runs)["R"][:2])
+    np.testing.assert_array_equal(result["R"][:2], summary(runs)["R"][:2])
 
 
 def test_a_time_at_which_every_run_has_diverged_is_missing():
-    found = summary(ensemble().where(lambda runs: runs["time"] < 3))
+    result = summary(ensemble().where(lambda runs: runs["time"] < 3))
     for name in ("Q", "Q_spread", "Q_quantile", "generalization_error"):
         assert (
-            np.isnan(found[name].isel(time=-1)).all()
-            and np.isfinite(found[name].isel(time=0)).all()
+            np.isnan(result[name].isel(time=-1)).all()
+            and np.isfinite(result[name].isel(time=0)).all()
         )
-    assert found.attrs["diverged"] == 7
+    assert result.attrs["diverged"] == 7
 
 
 def test_one_run_has_a_mean_but_no_spread():
-    found = summary(ensemble(runs=1))
-    np.testing.assert_array_equal(found["R"], ensemble(runs=1)["R"][0])
-    assert np.isnan(found["R_spread"]).all() and np.isnan(found["R_standard_error"]).all()
+    result = summary(ensemble(runs=1))
+    np.testing.assert_array_equal(result["R"], ensemble(runs=1)["R"][0])
+    assert np.isnan(result["R_spread"]).all() and np.isnan(result["R_standard_error"]).all()
 
 
 def test_components_are_every_overlap_once_and_the_error():
@@ -94,11 +94,11 @@ def relabelled(runs, students, teachers):
 def test_relabelled_copies_of_one_run_become_that_run(students, teachers):
     run = ensemble(runs=1)
     copies = xr.concat([run, relabelled(run, students, teachers)], "run", combine_attrs="override")
-    found = aligned(copies)
+    result = aligned(copies)
     for name in ("Q", "R"):
-        np.testing.assert_array_equal(found[name][1], run[name][0])
-    assert found["student_order"][1].values.tolist() == [students.index(i) + 1 for i in (0, 1)]
-    back = [found["teacher_order"][1].values[n] - 1 for n in range(3)]
+        np.testing.assert_array_equal(result[name][1], run[name][0])
+    assert result["student_order"][1].values.tolist() == [students.index(i) + 1 for i in (0, 1)]
+    back = [result["teacher_order"][1].values[n] - 1 for n in range(3)]
     assert [teachers[b] for b in back] == [0, 1, 2]
 
 
@@ -110,11 +110,11 @@ def test_teachers_that_are_not_alike_keep_their_names():
 
 def test_relabelling_changes_names_and_nothing_else():
     runs = ensemble()
-    found = aligned(runs)
+    result = aligned(runs)
     for name in ("Q", "R"):
-        before, after = (np.sort(x[name].values.reshape(7, 5, -1), axis=-1) for x in (runs, found))
+        before, after = (np.sort(x[name].values.reshape(7, 5, -1), axis=-1) for x in (runs, result))
         np.testing.assert_array_equal(before, after)
-    assert found["generalization_error"].equals(runs["generalization_error"])
+    assert result["generalization_error"].equals(runs["generalization_error"])
 
 
 def test_runs_are_relabelled_towards_a_reference():
@@ -131,9 +131,9 @@ def test_students_that_start_apart_keep_their_names_where_teachers_can_change_th
     run["Q"][0, -1], run["R"][0, -1] = np.eye(2), np.eye(2)
     other = run.copy(deep=True)
     other["R"][0, -1] = np.eye(2)[::-1]
-    found = aligned(xr.concat([run, other], "run", combine_attrs="override"))
-    assert found["student_order"][1].values.tolist() == [1, 2]
-    assert found["teacher_order"][1].values.tolist() == [2, 1]
+    result = aligned(xr.concat([run, other], "run", combine_attrs="override"))
+    assert result["student_order"][1].values.tolist() == [1, 2]
+    assert result["teacher_order"][1].values.tolist() == [2, 1]
 
 
 def test_a_run_that_diverged_is_relabelled_by_its_last_state():
@@ -142,8 +142,8 @@ def test_a_run_that_diverged_is_relabelled_by_its_last_state():
     both = xr.concat(
         [runs.isel(run=[0]).where(runs["time"] < 3), gone], "run", combine_attrs="override"
     )
-    found = aligned(both)
-    np.testing.assert_array_equal(found["R"][1], found["R"][0])
+    result = aligned(both)
+    np.testing.assert_array_equal(result["R"][1], result["R"][0])
 
 
 def test_what_cannot_be_relabelled_is_refused():

@@ -24,8 +24,8 @@ def margin_of_separation(made):
     n = made.inputs.shape[1]
     A = np.hstack([-y[:, None] * made.inputs, -y[:, None], np.ones((len(y), 1))])
     bounds = [(-1, 1)] * n + [(None, None)] * 2
-    found = linprog(np.r_[np.zeros(n + 1), -1.0], A, np.zeros(len(y)), bounds=bounds)
-    return found.x[-1]
+    result = linprog(np.r_[np.zeros(n + 1), -1.0], A, np.zeros(len(y)), bounds=bounds)
+    return result.x[-1]
 
 
 def test_the_linear_set_has_the_size_of_the_papers_and_a_line_separates_it():

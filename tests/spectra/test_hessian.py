@@ -66,8 +66,8 @@ def test_without_hidden_units_the_hessian_is_that_of_logistic_regression():
     p = 1 / (1 + np.exp(-z))
     extended = np.column_stack([X, np.ones(12)])
     exact = extended.T @ np.diag(p * (1 - p)) @ extended / 12
-    found = hessian(Loss(network, jnp.asarray(X), jnp.asarray(y)), parameters)
-    np.testing.assert_allclose(found, exact, atol=1e-15)  # of order 1, rounding of float64
+    result = hessian(Loss(network, jnp.asarray(X), jnp.asarray(y)), parameters)
+    np.testing.assert_allclose(result, exact, atol=1e-15)  # of order 1, rounding of float64
     np.testing.assert_allclose(
         hessian_eigenvalues(Loss(network, jnp.asarray(X), jnp.asarray(y)), parameters),
         np.linalg.eigvalsh(exact),

@@ -84,10 +84,10 @@ def test_an_exhausted_krylov_space_has_no_further_weight():
 
 
 def test_extreme_eigenvalues_are_those_of_the_dense_matrix_and_errors_do_not_understate():
-    found = extreme_eigenvalues(BULK, jnp.zeros(300), count=4)
+    result = extreme_eigenvalues(BULK, jnp.zeros(300), count=4)
     for ours, errors, exact in (
-        (*found.lowest, λ300[:4]),
-        (*found.highest, λ300[-4:]),
+        (*result.lowest, λ300[:4]),
+        (*result.highest, λ300[-4:]),
     ):
         assert np.all(np.abs(ours - exact) <= errors + 1e-12)  # 300 · 2⁻⁵³ · 12 of rounding
         assert np.all(np.abs(ours - exact) < 1e-7)
@@ -107,8 +107,8 @@ def test_the_error_of_an_eigenvalue_is_the_residual_and_no_less():
 def test_a_search_that_stops_early_has_an_eigenvalue_within_each_error():
     """Equal gaps of 0.01, of which a space of 40 vectors resolves none."""
     λ = np.linspace(-1.0, 2.0, 300)
-    found = extreme_eigenvalues(rotated(λ), jnp.zeros(300), tolerance=0.1)
-    for value, error in ((*found.lowest,), (*found.highest,)):
+    result = extreme_eigenvalues(rotated(λ), jnp.zeros(300), tolerance=0.1)
+    for value, error in ((*result.lowest,), (*result.highest,)):
         assert 1e-9 < np.min(np.abs(λ - value)) <= error[0] <= 0.1 * 2.0
 
 
@@ -116,9 +116,9 @@ def test_a_search_that_stops_early_has_an_eigenvalue_within_each_error():
 def test_extreme_eigenvalues_of_a_network(network):
     loss, parameters = network
     exact = hessian_eigenvalues(loss, parameters)
-    found = extreme_eigenvalues(loss, parameters, count=2)
-    np.testing.assert_allclose(found.lowest.value, exact[:2], atol=1e-7 * exact[-1])
-    np.testing.assert_allclose(found.highest.value, exact[-2:], atol=1e-7 * exact[-1])
+    result = extreme_eigenvalues(loss, parameters, count=2)
+    np.testing.assert_allclose(result.lowest.value, exact[:2], atol=1e-7 * exact[-1])
+    np.testing.assert_allclose(result.highest.value, exact[-2:], atol=1e-7 * exact[-1])
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,15 @@ def test_extreme_eigenvalues_of_a_network(network):
     ids=["zero", "identity", "rank one"],
 )
 def test_eigenvalues_that_coincide_are_found_as_often_as_they_are_there(loss, lowest, highest):
-    found = extreme_eigenvalues(loss, jnp.ones(300), count=2)
-    np.testing.assert_allclose(found.lowest.value, lowest, atol=1e-12)
-    np.testing.assert_allclose(found.highest.value, highest, atol=1e-12 * 600)
+    result = extreme_eigenvalues(loss, jnp.ones(300), count=2)
+    np.testing.assert_allclose(result.lowest.value, lowest, atol=1e-12)
+    np.testing.assert_allclose(result.highest.value, highest, atol=1e-12 * 600)
 
 
 def test_small_matrices_are_done_whole():
-    found = extreme_eigenvalues(rotated(np.arange(5.0)), jnp.zeros(5), count=5)
-    np.testing.assert_allclose(found.lowest.value, np.arange(5.0), atol=1e-13)
-    np.testing.assert_allclose(found.highest.value, np.arange(5.0), atol=1e-13)
+    result = extreme_eigenvalues(rotated(np.arange(5.0)), jnp.zeros(5), count=5)
+    np.testing.assert_allclose(result.lowest.value, np.arange(5.0), atol=1e-13)
+    np.testing.assert_allclose(result.highest.value, np.arange(5.0), atol=1e-13)
 
 
 @pytest.fixture(scope="module")
@@ -151,14 +151,14 @@ def bulk_density():
 def test_the_density_is_that_of_all_eigenvalues_within_its_error(name, network, bulk_density):
     """At 400 points, and as many steps as it takes: z beyond 4 at a part of 10⁻³ at most."""
     if name == "matrix":
-        λ, found = λ300, bulk_density
+        λ, result = λ300, bulk_density
     else:
-        λ, found = hessian_eigenvalues(*network), density(*network, probes=40, steps=120, seed=1)
-    σ = float(found["width"])
-    z = (found["eigenvalue"].values[:, None] - λ) / σ
+        λ, result = hessian_eigenvalues(*network), density(*network, probes=40, steps=120, seed=1)
+    σ = float(result["width"])
+    z = (result["eigenvalue"].values[:, None] - λ) / σ
     exact = np.exp(-(z**2) / 2).mean(axis=1) / (np.sqrt(2 * np.pi) * σ)
-    error = found["density_error"].values + 1e-6 * exact.max()
-    deviation = np.abs(found["density"].values - exact) / error
+    error = result["density_error"].values + 1e-6 * exact.max()
+    deviation = np.abs(result["density"].values - exact) / error
     # 40 probes: a t distribution with 39 degrees of freedom is beyond 4 with probability 3e-4.
     assert np.mean(deviation > 4) < 0.01
     assert np.median(deviation) < 1.5  # and the errors are no larger than they have to be

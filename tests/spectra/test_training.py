@@ -281,10 +281,10 @@ def test_a_learning_rate_that_grows_is_refused(decay):
 
 
 def test_a_density_of_a_function_is_not_computed_again():
-    found = tl.spectra.density(lambda x: x @ x, np.ones(5))
-    assert found.attrs["computed_by"] == "spectra.density" and found.attrs["probes"] == 8
+    result = tl.spectra.density(lambda x: x @ x, np.ones(5))
+    assert result.attrs["computed_by"] == "spectra.density" and result.attrs["probes"] == 8
     with pytest.raises(InputError, match=r"^loss: .*does not contain the loss"):
-        tl.results.recompute(found)
+        tl.results.recompute(result)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def computed(monkeypatch):
         monkeypatch.setattr(engine, "POLL_SECONDS", 0.0)
         queue = Queue(list(range(count)), ["one shape"] * count, least)
         submitted = engine.by_workers(queue, lambda group: (tuple(group.numbers), ()), 2)
-        results = {number: found for group, found in submitted for number in group.numbers}
+        results = {number: result for group, result in submitted for number in group.numbers}
         return results, workers.ended
 
     return compute
@@ -90,7 +90,7 @@ def test_a_point_that_ends_its_workers_is_given_up_and_no_other_point(computed, 
     """It may end `MAX_LOST_WORKERS` workers alone, and as many in a group before that."""
     results, ended = computed(8, {deadly}, least)
     assert sorted(results) == list(range(8))
-    assert [number for number, found in results.items() if found is None] == [deadly]
+    assert [number for number, result in results.items() if result is None] == [deadly]
     assert ended.count((deadly,)) == engine.MAX_LOST_WORKERS
     together = [points for points in ended if len(points) > 1]
     assert len(together) in (0, engine.MAX_LOST_WORKERS) and all(
@@ -102,5 +102,5 @@ def test_points_that_wait_behind_one_that_ends_its_workers_are_computed(computed
     """All workers have a point that ends them, and another one that waits."""
     deadly = {0, 1, 4, 5}
     results, ended = computed(8, deadly, 1)
-    assert {number for number, found in results.items() if found is None} == deadly
+    assert {number for number, result in results.items() if result is None} == deadly
     assert [ended.count((number,)) for number in sorted(deadly)] == [engine.MAX_LOST_WORKERS] * 4

@@ -340,5 +340,5 @@ def test_a_number_is_a_part_of_the_scenario_and_a_schedule_an_argument():
     constant = study({"learning_rate": [0.5], "weight_decay": [0.2]})
     schedule = study({"learning_rate": [0.5]}, weight_decay=lambda t: 0.2 + 0 * t)
     for name in ("R", "Q"):  # both to the tolerance of the integration
-        exact, found = constant[name].squeeze(), schedule[name].squeeze()
-        np.testing.assert_allclose(found, exact, rtol=1e-8, atol=1e-8)
+        exact, result = constant[name].squeeze(), schedule[name].squeeze()
+        np.testing.assert_allclose(result, exact, rtol=1e-8, atol=1e-8)

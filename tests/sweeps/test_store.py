@@ -25,14 +25,14 @@ def store(tmp_path):
 @pytest.fixture
 def counted(monkeypatch):
     """The keys of points that are computed."""
-    found = []
+    results = []
 
     def timed(task, points):
-        found.extend(key for key, _ in points)
+        results.extend(key for key, _ in points)
         return compute.timed(task, points)
 
     monkeypatch.setattr(engine, "timed", timed)
-    return found
+    return results
 
 
 def test_the_same_call_computes_nothing_and_another_grid_only_what_is_new(store, counted):

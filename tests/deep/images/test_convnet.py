@@ -31,7 +31,7 @@ def images(number=7, size=9):
 
 def slow(net, x):
     """Activations of all layers for one image, with SciPy's correlation of planes."""
-    f, found = x, []
+    f, result = x, []
     for layer, (W, b) in enumerate(zip(net.weights[:-1], net.biases[:-1], strict=True)):
         W, step = np.asarray(W), (1, 2)[layer % 2]
         wide = np.pad(f, ((1, 1), (1, 1), (0, 0)))
@@ -40,18 +40,18 @@ def slow(net, x):
             for k in range(W.shape[3])
         ]
         f = np.maximum(np.stack(planes, -1)[::step, ::step] + b, 0.0)
-        found.append(f)
-    return [*found, f.ravel() @ np.asarray(net.weights[-1]) + net.biases[-1]]
+        result.append(f)
+    return [*result, f.ravel() @ np.asarray(net.weights[-1]) + net.biases[-1]]
 
 
 @pytest.mark.parametrize("size", [8, 9])
 def test_activations_are_those_of_plain_correlations(size):
     net, x = network(size=size), images(size=size)
-    found = activations(net, x)
+    result = activations(net, x)
     assert net.widths == (3, 4, 5, 3, 6)
-    assert found[-2].shape[1] ** 2 == pixels((4, 5, 3), size)
+    assert result[-2].shape[1] ** 2 == pixels((4, 5, 3), size)
     for i, image in enumerate(x):
-        for ours, theirs in zip(found, slow(net, image), strict=True):
+        for ours, theirs in zip(result, slow(net, image), strict=True):
             np.testing.assert_allclose(ours[i], theirs, atol=ROUNDING)
 
 
@@ -106,8 +106,8 @@ def test_the_loss_of_labels_is_their_surprise():
     out = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]])
     p = np.exp(out) / np.exp(out).sum(axis=1, keepdims=True)
     surprise = -np.mean([np.log(p[0, 1]), np.log(p[1, 0])])
-    found = _loss(lambda x: x, None, jnp.asarray(out), jnp.asarray([1, 0]))
-    assert float(found) == pytest.approx(surprise, rel=1e-12)
+    result = _loss(lambda x: x, None, jnp.asarray(out), jnp.asarray([1, 0]))
+    assert float(result) == pytest.approx(surprise, rel=1e-12)
 
 
 def test_correlations_are_those_of_numpy(monkeypatch):
@@ -133,31 +133,31 @@ def test_a_channel_that_is_never_active_follows_no_teacher_channel():
 def test_what_is_recorded_is_what_can_be_counted():
     student, teacher, x = network(seed=1), network((2, 3, 4), seed=2), images()
     labels = np.array([0, 1, 2, 3, 4, 5, 0])
-    found = measure(student, teacher, x, labels, None)
+    result = measure(student, teacher, x, labels, None)
     out, target = (np.asarray(activations(net, x)[-1]) for net in (student, teacher))
-    assert found["accuracy"] == np.mean(out.argmax(1) == labels)
-    assert found["evaluation_loss"] == pytest.approx(np.mean((out - target) ** 2), rel=1e-12)
+    assert result["accuracy"] == np.mean(out.argmax(1) == labels)
+    assert result["evaluation_loss"] == pytest.approx(np.mean((out - target) ** 2), rel=1e-12)
     for layer, ρ in enumerate(channel_correlations(student, teacher, x), start=1):
-        np.testing.assert_array_equal(found[f"teacher_correlation_{layer}"], ρ.max(axis=0))
-        np.testing.assert_array_equal(found[f"winner_{layer}"], ρ.argmax(axis=0))
+        np.testing.assert_array_equal(result[f"teacher_correlation_{layer}"], ρ.max(axis=0))
+        np.testing.assert_array_equal(result[f"winner_{layer}"], ρ.argmax(axis=0))
 
 
 def test_strength_is_what_a_channel_gives_and_its_own_scale_does_not_change_it():
     net, x = network(), images()
-    found = channel_strengths(net, x)
+    result = channel_strengths(net, x)
     f = np.asarray(activations(net, x)[1])
     W = np.asarray(net.weights[2])
     for k in range(5):
         expected = np.sqrt(np.mean(f[..., k] ** 2)) * np.sqrt(np.sum(W[:, :, k] ** 2))
-        assert found[1][k] == pytest.approx(expected, rel=1e-12)
+        assert result[1][k] == pytest.approx(expected, rel=1e-12)
     weights = list(net.weights)
     c = np.array([1.0, 3.0, 0.2, 5.0, 1.0])
     weights[1], weights[2] = weights[1] * c[None, None, None], weights[2] / c[None, None, :, None]
     other = ConvNet(tuple(weights), (net.biases[0], net.biases[1] * c, *net.biases[2:]))
     below, same, above = channel_strengths(other, x)
-    np.testing.assert_allclose(same, found[1], rtol=1e-12)
-    np.testing.assert_allclose(above, found[2], rtol=1e-12)
-    assert np.all(below != found[0])  # what is above a channel does have a scale
+    np.testing.assert_allclose(same, result[1], rtol=1e-12)
+    np.testing.assert_allclose(above, result[2], rtol=1e-12)
+    assert np.all(below != result[0])  # what is above a channel does have a scale
 
 
 def test_channels_without_fan_out_are_pruned_and_no_output_changes():

@@ -52,7 +52,7 @@ def test_steps_are_those_of_the_formula(images):
     teacher = convnet((2,), seed=3, size=SIZE, dtype=np.float64)
     η, μ, λ = 0.05, 0.8, 0.01
     recipe = Recipe(2, η, 64, μ, λ, augment=False, precision="float64")
-    found, measured = learn(net, lesson(images, teacher), recipe, nothing)
+    result, measured = learn(net, lesson(images, teacher), recipe, nothing)
     scale = np.array([80.0, 50.0])
     x = jnp.asarray((images.train - scale[0]) / scale[1])
     slope = jax.jit(jax.grad(lambda net: _loss(net, teacher, x, None)))
@@ -60,17 +60,17 @@ def test_steps_are_those_of_the_formula(images):
     for _ in range(2):
         u = jax.tree.map(lambda u, g, w: μ * u + g + λ * w, u, slope(net), net)
         net = jax.tree.map(lambda w, u: w - η * u, net, u)
-    for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(net), strict=True):
+    for ours, theirs in zip(jax.tree.leaves(result), jax.tree.leaves(net), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)  # order of images differs
     assert np.isnan(measured["training_loss"][0]) and len(measured["training_loss"]) == 3
 
 
 def test_shifted_images_are_cuts_of_padded_ones(images):
     x = images.train[:20]
-    found = np.asarray(augmented(jnp.asarray(x), jax.random.key(0)))
+    result = np.asarray(augmented(jnp.asarray(x), jax.random.key(0)))
     wide = np.pad(x, ((0, 0), (4, 4), (4, 4), (0, 0)))
     mirrored, places = 0, set()
-    for one, padded in zip(found, wide, strict=True):
+    for one, padded in zip(result, wide, strict=True):
         cuts = {(y, z): padded[y : y + SIZE, z : z + SIZE] for y in range(9) for z in range(9)}
         straight = [at for at, cut in cuts.items() if np.array_equal(cut, one)]
         turned = [at for at, cut in cuts.items() if np.array_equal(cut[:, ::-1], one)]

@@ -35,8 +35,8 @@ def students(scenario, start, rate, d, times, *, readout_rate=0.0, runs):
     keys = jax.vmap(jax.random.key)(jnp.asarray(seeds))
     marks = jnp.asarray(np.rint(np.multiply(times, d)).astype(np.int64))
     η = jnp.asarray(rate / d * scenario.outputs / 2)
-    found = learned(*both, keys, η, jnp.asarray(readout_rate / rate), marks)
-    return dict(zip(("Q", "R", "readout"), map(np.asarray, found), strict=True))
+    result = learned(*both, keys, η, jnp.asarray(readout_rate / rate), marks)
+    return dict(zip(("Q", "R", "readout"), map(np.asarray, result), strict=True))
 
 
 def layered(J, v):
@@ -82,8 +82,8 @@ def in_standard_errors(found, theory):
 def test_the_deviation_from_the_theory_shrinks_as_the_root_of_the_dimension():
     times, d = np.linspace(0.0, 4.0, 11), (25, 100, 400)
     theory = tl.online.evolve(SCENARIO, START, 0.5, until=4.0, times=times)
-    found = [students(SCENARIO, START, 0.5, n, times, runs=48) for n in d]
-    gaps = [[one[name] - theory[name].values for name in ("Q", "R")] for one in found]
+    results = [students(SCENARIO, START, 0.5, n, times, runs=48) for n in d]
+    gaps = [[one[name] - theory[name].values for name in ("Q", "R")] for one in results]
     squares = np.mean(np.square(gaps), axis=(1, 3, 4, 5))  # (dimensions, runs)
     x = np.log(d) - np.mean(np.log(d))
     slope, mean = x / (x @ x), squares.mean(axis=1)
@@ -93,7 +93,7 @@ def test_the_deviation_from_the_theory_shrinks_as_the_root_of_the_dimension():
     # The next order in 1/d, at d = 25, is allowed 0.1; the level is that of 4 standard errors.
     assert abs(exponent - 0.5) < 4 * error + 0.1
     # A bias of 1/d is a tenth of the scatter 1/√(48 d); 80 numbers, level 0.004.
-    assert in_standard_errors(found[-1], theory) < 4.5
+    assert in_standard_errors(results[-1], theory) < 4.5
 
 
 @pytest.mark.slow
@@ -104,14 +104,14 @@ def test_both_layers_follow_the_theory_at_the_matched_rates(readout_rate):
     A bias of 1/d is a twentieth of the scatter of a run, 1/√d, and half a standard error.
     """
     times, η_v = [0.0, 1.0, 2.0], {"readout_rate": readout_rate}
-    found = students(LAYERED, ONE_START, 0.5, 400, times, runs=100, **η_v)
+    result = students(LAYERED, ONE_START, 0.5, 400, times, runs=100, **η_v)
     options = {"learning_rate": 0.5, "until": 2.0, "times": times, **η_v}
     theory = tl.online.evolve(LAYERED, ONE_START, **options)
     assert ("readout" in theory) is (readout_rate > 0)
-    assert in_standard_errors(found, theory) < 5
+    assert in_standard_errors(result, theory) < 5
     wrong = {"readout_rate": readout_rate / 2} if readout_rate else {"learning_rate": 0.25}
     other = tl.online.evolve(LAYERED, ONE_START, **options | wrong)
-    assert in_standard_errors(found, other) > 25
+    assert in_standard_errors(result, other) > 25
 
 
 @pytest.mark.slow

@@ -67,8 +67,8 @@ def test_a_name_in_canonical_order_does_not_depend_on_the_numbers_of_the_units(n
 
 def test_students_with_equal_rows_but_different_overlaps_among_them_are_different():
     Q = [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    found = blocks(state(np.full((3, 1), 0.3), Q=Q))
-    assert found.students == ((1, 2), (3,)) and found.teachers == ((1,),)
+    result = blocks(state(np.full((3, 1), 0.3), Q=Q))
+    assert result.students == ((1, 2), (3,)) and result.teachers == ((1,),)
 
 
 def test_only_teachers_that_are_alike_can_be_exchanged():
@@ -87,8 +87,8 @@ def test_noise_below_the_tolerance_does_not_change_the_name():
 def test_matched_overlaps_find_both_kinds_of_specialization():
     order = [2, 0, 3, 1]
     for R, S in ((0.9, 0.1), (-0.5, 0.3)):
-        found = matched_overlaps(np.asarray(symmetric(4, R, S).R)[order])
-        np.testing.assert_allclose(found, (R, S), atol=1e-15)
+        result = matched_overlaps(np.asarray(symmetric(4, R, S).R)[order])
+        np.testing.assert_allclose(result, (R, S), atol=1e-15)
 
 
 def test_bad_input_is_refused():

@@ -142,8 +142,8 @@ def test_hessian_in_the_overlaps_is_the_second_derivative_in_the_overlaps():
     V = np.asarray(landscape.vectors(z))
     x = np.concatenate([V[:, :2].ravel(), (V @ V.T)[i, k]])
     exact = jax.jit(jax.hessian(free_energy))(x)
-    found = eqx.filter_jit(landscape.hessian)(z, load)
-    np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-10)
+    result = eqx.filter_jit(landscape.hessian)(z, load)
+    np.testing.assert_allclose(result, exact, rtol=1e-10, atol=1e-10)
 
 
 def test_the_free_energy_does_not_depend_on_names():
@@ -294,22 +294,22 @@ def test_a_descent_that_ends_on_a_saddle_is_not_listed(monkeypatch):
     with pytest.raises(tl.InputError, match="no descent converged"):
         minima(case, load, starts=4)
     begins(symmetric, *usual)
-    found = minima(case, load, starts=4)
-    assert all(state.stable for state in found)
-    assert sum(state.found for state in found) == len(usual)
+    result = minima(case, load, starts=4)
+    assert all(state.stable for state in result)
+    assert sum(state.found for state in result) == len(usual)
 
 
 @pytest.mark.slow
 def test_large_relu_committees_have_partially_negative_minima():
     """Appendix D of oostwal2019 for one student, for seven, and for all: K = 8, α = 20."""
-    found = {s.name: s for s in minima(scenario(8, 8, tl.ReLU()), 20.0, starts=27)}
-    assert list(found)[:2] == [
+    results = {s.name: s for s in minima(scenario(8, 8, tl.ReLU()), 20.0, starts=27)}
+    assert list(results)[:2] == [
         "specialized",
         "7 of 8 students specialized, 1 of 8 students negatively specialized",
     ]
-    assert all(state.stable and state.residual < 1e-12 for state in found.values())
+    assert all(state.stable and state.residual < 1e-12 for state in results.values())
     R, S, C, free_energy, error = site_symmetric("relu", 8, 20.0, [-0.61, 0.225, 0.0])
-    state = found["negatively specialized"]
+    state = results["negatively specialized"]
     np.testing.assert_allclose(state.overlaps.R, matrices(8, R, S, C)[1], atol=1e-9)
     np.testing.assert_allclose(state.free_energy, free_energy, rtol=1e-11)
     np.testing.assert_allclose(state.generalization_error, error, atol=1e-9)
@@ -318,9 +318,9 @@ def test_large_relu_committees_have_partially_negative_minima():
 @pytest.mark.slow
 def test_erf_states_coexist_at_the_transition():
     """erf, K = 5: both minima at α = 46.6, within 0.02 of equal free energies."""
-    found = minima(scenario(5, 5, tl.Erf()), 46.6)
-    assert [state.name for state in found] == ["specialized", "unspecialized"]
-    for state, guess in zip(found, ([0.66, 0.08, 0.0], [0.198, 0.198, 0.0]), strict=True):
+    result = minima(scenario(5, 5, tl.Erf()), 46.6)
+    assert [state.name for state in result] == ["specialized", "unspecialized"]
+    for state, guess in zip(result, ([0.66, 0.08, 0.0], [0.198, 0.198, 0.0]), strict=True):
         R, S, C, free_energy, _ = site_symmetric("erf", 5, 46.6, guess)
         np.testing.assert_allclose(state.overlaps.R, matrices(5, R, S, C)[1], atol=1e-9)
         np.testing.assert_allclose(state.free_energy, free_energy, rtol=1e-11)

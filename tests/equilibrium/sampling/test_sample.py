@@ -149,8 +149,8 @@ def test_chains_begin_at_the_overlaps_that_are_given():
     given = tl.Overlaps(np.eye(3), [[0.5, 0.2], [0.0, -0.6], [0.3, 0.0]], case.T)
     for start, R in (("teacher", [[1, 0], [0, 2], [1, 0]]), (given, np.asarray(given.R))):
         sampler = Sampler(case, 40, 1, None, 2, 0, start, None)
-        Q, found = sampler.gibbs.overlaps(sampler.J)
-        np.testing.assert_allclose(found, np.broadcast_to(R, (2, 3, 2)), atol=1e-14)
+        Q, result = sampler.gibbs.overlaps(sampler.J)
+        np.testing.assert_allclose(result, np.broadcast_to(R, (2, 3, 2)), atol=1e-14)
         np.testing.assert_allclose(Q, np.broadcast_to(sampler.start.Q, (2, 3, 3)), atol=1e-14)
     random = Sampler(case, 40, 1, None, 2, 0, "random", None).J
     np.testing.assert_allclose(jnp.sum(random**2, axis=-1), 1.0, rtol=1e-14)

@@ -25,10 +25,10 @@ from tutelage.equilibrium.symmetric.tracing import grid, step_by_step
     ids=str,
 )
 def test_branches_hold_the_states_of_each_load(g, K, loads):
-    found = learning_curve(g, K, loads)
+    curve = learning_curve(g, K, loads)
     for load in loads:
         expected = sorted(states(g, K, load, saddles=True), key=lambda s: s.R)
-        here = found.sel(load=load)
+        here = curve.sel(load=load)
         here = here.isel(branch=np.flatnonzero(np.isfinite(here["R"]))).sortby("R")
         assert here.sizes["branch"] == len(expected)
         for name in ("R", "S", "C", "generalization_error", "free_energy_per_unit"):
@@ -40,14 +40,14 @@ def test_branches_hold_the_states_of_each_load(g, K, loads):
 
 
 def test_the_parametric_curve_passes_through_the_fold():
-    found = learning_curve(tl.Erf(), 5, [50.0])
-    V = (found["curve_R"] - found["curve_S"]).values
+    curve = learning_curve(tl.Erf(), 5, [50.0])
+    V = (curve["curve_R"] - curve["curve_S"]).values
     assert np.all(np.diff(V) > 0)
-    lowest = int(np.argmin(found["curve_load"].values))
-    assert found["curve_load"].values[lowest] == transitions(tl.Erf(), 5).appears.value
+    lowest = int(np.argmin(curve["curve_load"].values))
+    assert curve["curve_load"].values[lowest] == transitions(tl.Erf(), 5).appears.value
     # Beside its minimum the load grows on both sides: no piece is missing.
-    assert np.all(np.diff(found["curve_load"].values[lowest:]) > 0)
-    assert np.all(np.diff(found["curve_load"].values[: lowest + 1]) < 0)
+    assert np.all(np.diff(curve["curve_load"].values[lowest:]) > 0)
+    assert np.all(np.diff(curve["curve_load"].values[: lowest + 1]) < 0)
 
 
 @pytest.mark.parametrize(("g", "K"), [(tl.ReLU(), 3), (tl.Erf(), 4), (tl.GELU(), 7)], ids=str)
@@ -65,8 +65,8 @@ def test_the_curve_found_all_at_once_is_the_one_found_step_by_step(g, K):
 def test_even_units_specialize_alone(K):
     """κ' is odd: R = V and S = C = 0 are the states of every K, those of a single unit."""
     g = tl.gates.Gate([-1, 1]).signal(2.0)
-    found, one = (learning_curve(g, units, [1.0, 2.0, 5.0]) for units in (K, 1))
-    best = found.sel(branch=found["kind"] == "R > S").isel(branch=-1)
+    result, one = (learning_curve(g, units, [1.0, 2.0, 5.0]) for units in (K, 1))
+    best = result.sel(branch=result["kind"] == "R > S").isel(branch=-1)
     alone = one.sel(branch=one["kind"] == "R > 0").isel(branch=-1)
     assert np.allclose(best["R"], alone["R"], rtol=0, atol=1e-12, equal_nan=True)
     assert np.allclose(best[["S", "C"]].fillna(0).to_array(), 0, rtol=0, atol=1e-12)
@@ -75,8 +75,8 @@ def test_even_units_specialize_alone(K):
 def test_a_continuous_transition_makes_a_kink_in_the_error():
     at = transitions(tl.ReLU(), 2).coexists.value
     loads = at + np.array([-2e-3, -1e-3, 1e-3, 2e-3])
-    found = learning_curve(tl.ReLU(), 2, loads)
-    error = found["generalization_error"]
+    curve = learning_curve(tl.ReLU(), 2, loads)
+    error = curve["generalization_error"]
     equilibrium = np.where(
         np.isfinite(error.sel(branch=2)), error.sel(branch=2), error.sel(branch=0)
     )
@@ -85,11 +85,11 @@ def test_a_continuous_transition_makes_a_kink_in_the_error():
 
 
 def test_a_curve_survives_a_file_and_says_how_it_was_made(tmp_path):
-    found = learning_curve(tl.Swish(1.5), 4, np.linspace(0, 20, 5))
-    results.save(found, tmp_path / "curve.nc")
+    curve = learning_curve(tl.Swish(1.5), 4, np.linspace(0, 20, 5))
+    results.save(curve, tmp_path / "curve.nc")
     again = results.load(tmp_path / "curve.nc")
-    assert again.equals(found)
-    assert results.recompute(again).equals(found)
+    assert again.equals(curve)
+    assert results.recompute(again).equals(curve)
 
 
 @pytest.mark.parametrize("loads", [[], [-1.0, 2.0], [3.0, 2.0], [1.0, math.nan], [[1.0], [2.0]]])

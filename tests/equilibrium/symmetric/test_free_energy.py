@@ -54,8 +54,8 @@ def test_the_error_is_the_generalization_error_of_the_overlaps(g):
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("K", [2, 3, 10])
 def test_states_are_stationary_in_thirty_digits(name, K):
-    theory, found = example(name, K)
-    for load, point in found:
+    theory, result = example(name, K)
+    for load, point in result:
         at = theory.overlap(point)
         gradient = Landscape(name, K).gradient(load, at.R, at.S, at.C)
         # Each term is at most αK, of which rounding leaves some tens of units.
@@ -64,8 +64,8 @@ def test_states_are_stationary_in_thirty_digits(name, K):
 
 @pytest.mark.parametrize("name", UNITS)
 def test_the_hessian_in_the_order_parameters_is_the_second_derivative(name):
-    theory, found = example(name, 5)
-    for load, point in found:
+    theory, result = example(name, 5)
+    for load, point in result:
         at = theory.overlap(point)
         exact = Landscape(name, 5).hessian(load, at.R, at.S, at.C)
         expected = np.array(exact.tolist(), dtype=float)
@@ -90,9 +90,9 @@ def general_free_energy(x, K, load, name):
     [("Erf", 2), ("ReLU", 3), ("Erf", 4), pytest.param("ReLU", 5, marks=pytest.mark.slow)],
 )
 def test_eigenvalues_by_representation_are_those_of_the_full_hessian(name, K):
-    theory, found = example(name, K)
+    theory, result = example(name, K)
     second = jax.jit(jax.hessian(general_free_energy), static_argnums=(1, 3))
-    for load, point in found:
+    for load, point in result:
         at, one = theory.overlap(point), np.eye(K)
         R = (at.R * one + at.S * (1 - one)).ravel()
         x = jnp.asarray(np.concatenate([R, np.full(K * (K - 1) // 2, at.C)]))
@@ -105,8 +105,8 @@ def test_eigenvalues_by_representation_are_those_of_the_full_hessian(name, K):
 @pytest.mark.parametrize("K", [2, 3, 4, 9, 10**6])
 def test_every_overlap_is_counted_once(K):
     theory = theory_of(tl.ReLU(), K)
-    found = theory.blocks(5.0, theory.unspecialized(5.0))
-    assert sum(b.multiplicity * len(b.eigenvalues) for b in found) == K**2 + K * (K - 1) / 2
+    result = theory.blocks(5.0, theory.unspecialized(5.0))
+    assert sum(b.multiplicity * len(b.eigenvalues) for b in result) == K**2 + K * (K - 1) / 2
 
 
 @pytest.mark.parametrize("K", [3, 10**6])

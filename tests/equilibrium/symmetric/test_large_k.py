@@ -32,14 +32,14 @@ def test_sigmoidal_loads_are_those_of_the_explicit_equation():
     def load(R):
         return R / (1 - R**2) / (2 / mp.pi * (1 / mp.sqrt(4 - R**2) - mp.mpf(1) / 2))
 
-    found = transitions(tl.Erf(), math.inf)
+    result = transitions(tl.Erf(), math.inf)
     fold = mp.findroot(lambda R: mp.diff(load, R), 0.6)
-    assert abs(found.appears.value - float(load(fold))) <= found.appears.error
+    assert abs(result.appears.value - float(load(fold))) <= result.appears.error
     difference = lambda R: load(R) * kappa(R) + mp.log(1 - R**2) / 2  # noqa: E731
     equal = mp.findroot(difference, (0.7, 0.8), solver="anderson")
-    assert abs(found.coexists.value - float(load(equal))) <= found.coexists.error
-    assert found.unstable is None and found.width is None
-    assert "stable at any load" in found.reasons["width"]
+    assert abs(result.coexists.value - float(load(equal))) <= result.coexists.error
+    assert result.unstable is None and result.width is None
+    assert "stable at any load" in result.reasons["width"]
 
 
 @pytest.mark.parametrize("g", [tl.Erf(), tl.Tanh(), tl.LeakyReLU(0.2)], ids=lambda g: g.name)
@@ -76,10 +76,10 @@ def test_a_third_coefficient_makes_the_transition_weakly_discontinuous():
     assert kind.order == "discontinuous" and "c_3" in kind.because
     assert abs(kind.unstable.value - 1 / (2 * c2**2)) < 1e-12
     assert abs(kind.slope + 3 * c3**2 / (4 * c2**4)) < 1e-10
-    found = transitions(polynomial(0, 1, c2, c3), math.inf)
+    result = transitions(polynomial(0, 1, c2, c3), math.inf)
     # Next to R = 0, 1/α = 2c_2² + 3c_3² R − 2c_2² R²: equal free energies at twice 2/3 of the
     # R of the fold, up to the next order in R.
-    assert abs(found.jump / (2 / 3 * 3 * c3**2 / (2 * c2**2)) - 1) < 0.05
+    assert abs(result.jump / (2 / 3 * 3 * c3**2 / (2 * c2**2)) - 1) < 0.05
 
 
 def test_a_large_fourth_coefficient_makes_the_transition_discontinuous():

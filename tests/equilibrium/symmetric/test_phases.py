@@ -15,9 +15,9 @@ from tutelage.equilibrium.symmetric.phases import PHASES
 @pytest.mark.parametrize("K", [2, 5, math.inf])
 def test_phases_are_what_the_states_say(K, slope):
     loads = np.array([3.0, 6.2829, 6.285, 6.5, 12.0])
-    found = phases(tl.LeakyReLU(slope), K, loads)
+    diagram = phases(tl.LeakyReLU(slope), K, loads)
     for load in loads:
-        here = found.sel(load=load)
+        here = diagram.sel(load=load)
         minima = [s for s in states(tl.LeakyReLU(slope), K, float(load)) if s.kind != "R < S"]
         special = minima[0].kind == "R > S"
         expected = (2 if len(minima) > 1 else 3) if special else len(minima) - 1
@@ -28,10 +28,10 @@ def test_phases_are_what_the_states_say(K, slope):
 
 def test_lines_are_the_transitions_of_the_activation():
     for beta in (0.5, 2.0):
-        found, exact = phases(tl.Swish(beta), 5, [10.0]), transitions(tl.Swish(beta), 5)
+        result, exact = phases(tl.Swish(beta), 5, [10.0]), transitions(tl.Swish(beta), 5)
         for name in ("appears", "coexists", "unstable"):
-            assert float(found[name]) == getattr(exact, name).value
-        assert found["order"] == exact.order
+            assert float(result[name]) == getattr(exact, name).value
+        assert result["order"] == exact.order
 
 
 def coexists(unit):

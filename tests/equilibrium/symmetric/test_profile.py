@@ -34,7 +34,7 @@ def test_states_are_its_stationary_points(g, K, load):
 def test_nothing_with_this_specialization_is_lower(name):
     K, load, g = 3, 9.0, {"Erf": tl.Erf(), "ReLU": tl.ReLU()}[name]
     exact, V = Landscape(name, K), [-0.8, -0.2, 0.3, 0.9]
-    found = tl.equilibrium.free_energy(g, K, load, V)
+    result = tl.equilibrium.free_energy(g, K, load, V)
 
     def energy(x, V):
         S, C = x
@@ -43,12 +43,12 @@ def test_nothing_with_this_specialization_is_lower(name):
         return float(exact.free_energy(load, V + S, S, C)) / K if inside else 1e3
 
     for i, v in enumerate(V):
-        start = [float(found[n][i]) + 0.01 for n in "SC"]
+        start = [float(result[n][i]) + 0.01 for n in "SC"]
         low = minimize(
             energy, start, (v,), method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-13}
         )
         # At a minimum an error of 1e-8 in its place is 1e-16 times a curvature, of order 10².
-        assert abs(low.fun - float(found["free_energy_per_unit"][i])) < 1e-11
+        assert abs(low.fun - float(result["free_energy_per_unit"][i])) < 1e-11
 
 
 def test_no_student_has_more_than_there_is():

@@ -161,6 +161,6 @@ def test_at_a_transition_no_state_is_stable_that_loses_its_stability_there():
     """Strict, as everywhere: the eigenvalue that vanishes is zero up to rounding."""
     load = tl.equilibrium.transitions(tl.Erf(), 5).unstable.value
     for side, stable in ((1 - 1e-6, True), (1.0, False), (1 + 1e-6, False)):
-        found = tl.equilibrium.states(tl.Erf(), 5, load * side, saddles=True)
-        (flat,) = [state for state in found if state.kind == "unspecialized"]
+        states = tl.equilibrium.states(tl.Erf(), 5, load * side, saddles=True)
+        (flat,) = [state for state in states if state.kind == "unspecialized"]
         assert flat.stable is stable

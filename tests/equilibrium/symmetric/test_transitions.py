@@ -26,12 +26,12 @@ def honest(estimate, exact) -> bool:
     ("name", "K"), [("Erf", 3), ("Erf", 5), ("Erf", 100), ("ReLU", 3), ("ReLU", 10), ("ReLU", 100)]
 )
 def test_loads_are_those_of_the_exact_free_energy(name, K):
-    found, exact = transitions(UNITS[name], K), Landscape(name, K)
-    special, flat = found.specialized, found.unspecialized
-    start = (found.coexists.value, special.R, special.S, special.C, flat.R, flat.C)
-    assert honest(found.coexists, exact.coexistence(start)[0])
-    start = (found.unstable.value, flat.R, flat.C)
-    assert honest(found.unstable, exact.instability(start)[0])
+    result, exact = transitions(UNITS[name], K), Landscape(name, K)
+    special, flat = result.specialized, result.unspecialized
+    start = (result.coexists.value, special.R, special.S, special.C, flat.R, flat.C)
+    assert honest(result.coexists, exact.coexistence(start)[0])
+    start = (result.unstable.value, flat.R, flat.C)
+    assert honest(result.unstable, exact.instability(start)[0])
 
 
 @pytest.mark.parametrize(
@@ -39,24 +39,24 @@ def test_loads_are_those_of_the_exact_free_energy(name, K):
 )
 def test_errors_of_nearly_linear_units_are_neither_too_small_nor_too_large(slope, K):
     """Errors are 64 roundings of the load, and the load is off by fewer."""
-    found = transitions(tl.LeakyReLU(slope), K)
-    special, flat = found.specialized, found.unspecialized
-    start = (found.coexists.value, special.R, special.S, special.C, flat.R, flat.C)
+    result = transitions(tl.LeakyReLU(slope), K)
+    special, flat = result.specialized, result.unspecialized
+    start = (result.coexists.value, special.R, special.S, special.C, flat.R, flat.C)
     with mp.workdps(50):  # free energies of slope 0.999 agree in ten more digits than of erf
         exact = Landscape(leaky_kernel(slope), K).coexistence(start, tolerance=mp.mpf(10) ** -60)
-        wrong = abs(float(mp.mpf(found.coexists.value) - exact[0]))
-    rounding = np.finfo(float).eps * found.coexists.value
-    assert wrong <= found.coexists.error <= 100 * max(wrong, rounding)
+        wrong = abs(float(mp.mpf(result.coexists.value) - exact[0]))
+    rounding = np.finfo(float).eps * result.coexists.value
+    assert wrong <= result.coexists.error <= 100 * max(wrong, rounding)
 
 
 @pytest.mark.parametrize(("name", "K"), [("Erf", 5), ("ReLU", 10)])
 def test_the_specialized_state_appears_where_the_exact_hessian_is_singular(name, K):
-    found = transitions(UNITS[name], K)
-    near = states(UNITS[name], K, found.appears.value * (1 + 1e-6), saddles=True)
+    result = transitions(UNITS[name], K)
+    near = states(UNITS[name], K, result.appears.value * (1 + 1e-6), saddles=True)
     state = min((s for s in near if s.kind == "R > S"), key=lambda s: s.R)
-    root = Landscape(name, K).fold((found.appears.value, state.R, state.S, state.C))
+    root = Landscape(name, K).fold((result.appears.value, state.R, state.S, state.C))
     # mpmath differentiates the free energy numerically: 30 digits leave 1e-14 of the fold.
-    assert abs(found.appears.value - float(root[0])) < max(found.appears.error, 1e-12)
+    assert abs(result.appears.value - float(root[0])) < max(result.appears.error, 1e-12)
 
 
 def test_reference_values():
@@ -70,20 +70,20 @@ def test_reference_values():
 
 def test_two_units_specialize_continuously_with_exponent_one_half():
     for g in (tl.Erf(), tl.ReLU(), tl.Tanh(), tl.Swish()):
-        found = transitions(g, 2)
-        assert found.order == "continuous" and found.jump == 0
-        assert abs(found.exponent.value - 0.5) < found.exponent.error < 1e-3
-        assert found.appears == found.coexists == found.unstable and found.width == 0
+        result = transitions(g, 2)
+        assert result.order == "continuous" and result.jump == 0
+        assert abs(result.exponent.value - 0.5) < result.exponent.error < 1e-3
+        assert result.appears == result.coexists == result.unstable and result.width == 0
 
 
 @pytest.mark.parametrize("K", [3, 4, 10, 100])
 def test_three_or_more_relus_specialize_discontinuously_if_weakly(K):
     # oostwal2019 section III B calls the transition continuous for every K.
-    found = transitions(tl.ReLU(), K)
-    assert found.order == "discontinuous" and found.slope < 0
-    assert found.appears.value < found.coexists.value < found.unstable.value
-    assert found.width == found.unstable.value - found.appears.value
-    middle = 0.5 * (found.coexists.value + found.unstable.value)
+    result = transitions(tl.ReLU(), K)
+    assert result.order == "discontinuous" and result.slope < 0
+    assert result.appears.value < result.coexists.value < result.unstable.value
+    assert result.width == result.unstable.value - result.appears.value
+    middle = 0.5 * (result.coexists.value + result.unstable.value)
     both = states(tl.ReLU(), K, middle)
     assert [s.kind for s in both] == ["R > S", "unspecialized"]
     assert all(s.stable for s in both)
@@ -119,12 +119,12 @@ def test_sigmoidal_units_lose_the_unspecialized_state_at_four_pi_K(K):
 
 @pytest.mark.parametrize("K", [3, 10])
 def test_where_negative_specialization_is_a_minimum(K):
-    found = transitions(tl.ReLU(), K)
-    assert found.opposite.value == found.unstable.value  # among site-symmetric states
+    result = transitions(tl.ReLU(), K)
+    assert result.opposite.value == result.unstable.value  # among site-symmetric states
     if K == 3:
-        assert found.opposite_stable is None
+        assert result.opposite_stable is None
         return
-    load = found.opposite_stable.value
+    load = result.opposite_stable.value
     below, above = (
         next(s for s in states(tl.ReLU(), K, load + x) if s.kind == "R < S") for x in (-1e-9, 1e-9)
     )
@@ -155,8 +155,8 @@ def test_the_unspecialized_state_loses_its_stability_there_and_not_before(g, K):
 
 @pytest.mark.parametrize(("g", "K"), [(tl.Linear(), 3), (tl.Linear(), math.inf), (tl.ReLU(), 1)])
 def test_linear_and_single_units_have_no_transition(g, K):
-    found = transitions(g, K)
-    assert found.order == "none" and found.appears is None and found.reasons["appears"]
+    result = transitions(g, K)
+    assert result.order == "none" and result.appears is None and result.reasons["appears"]
 
 
 def test_a_constant_added_to_all_units_changes_nothing():
@@ -178,8 +178,10 @@ def test_nearly_linear_units_have_a_transition_too(beta):
     The jump vanishes like β³; where it is below rounding the loads still have to come out in
     order and agree to the width of the coexistence, which is below rounding, too.
     """
-    found = tl.equilibrium.transitions(tl.Swish(beta), 5)
-    loads = [float(e.value) for e in (found.appears, found.coexists, found.unstable)]
+    transitions = tl.equilibrium.transitions(tl.Swish(beta), 5)
+    loads = [
+        float(e.value) for e in (transitions.appears, transitions.coexists, transitions.unstable)
+    ]
     assert loads == sorted(loads) or np.ptp(loads) <= 1e-12 * loads[0]
     assert abs(loads[1] * beta**2 / 4 - 1) < 2 * beta**2  # the next order
     assert np.ptp(loads) <= 1e-9 * loads[0]
@@ -187,11 +189,11 @@ def test_nearly_linear_units_have_a_transition_too(beta):
 
 def test_a_weak_transition_wins_at_four_thirds_of_its_fold():
     """α ≈ α_0 + aV + bV²: the load turns at -a/2b, the free energies are equal at -2a/3b."""
-    found = tl.equilibrium.transitions(tl.Swish(0.1), 5)
+    transitions = tl.equilibrium.transitions(tl.Swish(0.1), 5)
     curve = tl.equilibrium.learning_curve(tl.Swish(0.1), 5, [0.0])
     V = (curve["curve_R"] - curve["curve_S"]).values
     fold = V[np.argmin(curve["curve_load"].values)]
-    assert found.jump == pytest.approx(4 / 3 * abs(fold), rel=1e-4)  # corrections of order V
+    assert transitions.jump == pytest.approx(4 / 3 * abs(fold), rel=1e-4)  # corrections of order V
 
 
 def test_a_single_unit_may_jump():
@@ -200,7 +202,7 @@ def test_a_single_unit_may_jump():
     The states before and after the jump are compared by a root of the free energies written out.
     """
     g = tl.Activation.from_function(lambda x: jnp.sin(3 * x), parity="odd")
-    found = tl.equilibrium.transitions(g, 1)
+    transitions = tl.equilibrium.transitions(g, 1)
 
     def load(R):
         return R / ((1 - R**2) * 9 * np.exp(-9) * np.cosh(9 * R))
@@ -220,10 +222,10 @@ def test_a_single_unit_may_jump():
 
     alpha_c = scipy.optimize.brentq(difference, load(fold) * 1.001, load(peak) * 0.999)
     # Minima are found to the root of rounding, loads there to rounding; kernels by series to 1e-13.
-    assert float(found.coexists.value) == pytest.approx(alpha_c, rel=1e-9)
-    assert float(found.appears.value) == pytest.approx(load(fold), rel=1e-9)
-    assert float(found.unstable.value) == pytest.approx(load(peak), rel=1e-9)
-    assert found.width == pytest.approx(load(peak) - load(fold), rel=1e-8)
+    assert float(transitions.coexists.value) == pytest.approx(alpha_c, rel=1e-9)
+    assert float(transitions.appears.value) == pytest.approx(load(fold), rel=1e-9)
+    assert float(transitions.unstable.value) == pytest.approx(load(peak), rel=1e-9)
+    assert transitions.width == pytest.approx(load(peak) - load(fold), rel=1e-8)
 
 
 def test_a_single_steep_swish_does_not_jump_but_has_a_state_opposite_to_the_teacher():
@@ -232,8 +234,8 @@ def test_a_single_steep_swish_does_not_jump_but_has_a_state_opposite_to_the_teac
     α = R/[(1−R²) κ'(R)] > 0 there is lowest where it turns; κ' by Gauss–Hermite quadrature, whose
     error falls sevenfold with 50 more nodes: from 250 to 300 the load changes by 1e-4 of itself.
     """
-    found = transitions(tl.Swish(5.0), 1)
-    assert found.order == "none" and found.appears is None and found.coexists is None
+    result = transitions(tl.Swish(5.0), 1)
+    assert result.order == "none" and result.appears is None and result.coexists is None
     z, w = np.polynomial.hermite_e.hermegauss(300)
 
     def slope(x):
@@ -246,8 +248,8 @@ def test_a_single_steep_swish_does_not_jump_but_has_a_state_opposite_to_the_teac
         return R / ((1 - R**2) * first)
 
     lowest = scipy.optimize.minimize_scalar(load, bounds=(-0.9999, -0.995), method="bounded")
-    assert found.opposite.value == pytest.approx(lowest.fun, rel=1e-4)
-    assert found.opposite.value == found.opposite_stable.value
+    assert result.opposite.value == pytest.approx(lowest.fun, rel=1e-4)
+    assert result.opposite.value == result.opposite_stable.value
     assert [s.kind for s in states(tl.Swish(5.0), 1, 1.01 * lowest.fun)] == ["R > 0", "R < 0"]
     assert [s.kind for s in states(tl.Swish(5.0), 1, 0.99 * lowest.fun)] == ["R > 0"]
 

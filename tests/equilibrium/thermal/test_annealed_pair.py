@@ -87,11 +87,11 @@ def test_the_change_of_an_orthant_is_its_derivative():
     ("activation", "beta"), [(u, b) for u in UNITS for b in (0.3, 1.0)] + [(tl.ReLU(), 20.0)]
 )
 def test_the_average_is_that_of_drawn_fields(activation, beta):
-    found = average_of(activation, beta)(*OVERLAPS)
+    result = average_of(activation, beta)(*OVERLAPS)
     root = np.linalg.cholesky(covariances(*OVERLAPS))
     g = np.asarray(activation(np.random.default_rng(5).standard_normal((400_000, 4)) @ root.T))
     drawn = np.exp(-0.5 * beta * (g @ STUDENT_MINUS_TEACHER) ** 2)
-    assert abs(found.value - drawn.mean()) < 4 * drawn.std() / math.sqrt(len(drawn))
+    assert abs(result.value - drawn.mean()) < 4 * drawn.std() / math.sqrt(len(drawn))
 
 
 def test_sixteen_orthants_agree_with_a_tensor_quadrature():
@@ -106,7 +106,7 @@ def test_sixteen_orthants_agree_with_a_tensor_quadrature():
 def test_derivatives_of_the_average_are_differences(activation, V):
     h, beta = 1e-3, 2.0
     average, here = average_of(activation, beta), np.array([0.7, V, 0.1])
-    found = average(*here)
+    result = average(*here)
 
     def difference(f):
         return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)  # to h⁴
@@ -114,10 +114,10 @@ def test_derivatives_of_the_average_are_differences(activation, V):
     for k, step in enumerate(np.eye(3)):
         value = difference(lambda x, step=step: average(*(here + x * step)).value)
         gradient = difference(lambda x, step=step: average(*(here + x * step)).gradient)
-        assert found.gradient[k] == pytest.approx(value, abs=1e-9)
-        np.testing.assert_allclose(found.hessian[k], gradient, atol=1e-8)
+        assert result.gradient[k] == pytest.approx(value, abs=1e-9)
+        np.testing.assert_allclose(result.hessian[k], gradient, atol=1e-8)
     in_beta = difference(lambda x: average_of(activation, beta + x)(*here).value)
-    assert found.in_beta == pytest.approx(in_beta, abs=1e-9)
+    assert result.in_beta == pytest.approx(in_beta, abs=1e-9)
 
 
 @pytest.mark.parametrize("V", [0.3, 5e-4, 0.0])
@@ -146,9 +146,9 @@ def test_high_temperature_is_the_limit_of_section_6(activation, hot, tolerance):
 
 
 def test_a_continuous_transition_and_its_states():
-    found = tl.equilibrium.transitions(tl.ReLU(), temperature=1.0, **ANNEALED)
-    assert found.order == "continuous" and found.bend.value > 0
-    load = 1.2 * found.coexists.value
+    transitions = tl.equilibrium.transitions(tl.ReLU(), temperature=1.0, **ANNEALED)
+    assert transitions.order == "continuous" and transitions.bend.value > 0
+    load = 1.2 * transitions.coexists.value
     first, mirrored, flat = tl.equilibrium.states(
         tl.ReLU(), load=load, temperature=1.0, saddles=True, **ANNEALED
     )
@@ -173,13 +173,13 @@ def test_a_continuous_transition_and_its_states():
 
 @pytest.mark.slow
 def test_at_low_temperature_two_relu_units_specialize_discontinuously():
-    found = tl.equilibrium.transitions(tl.ReLU(), temperature=0.01, **ANNEALED)
-    assert found.order == "discontinuous" and found.bend.value < 0
-    assert found.appears.value < found.coexists.value < found.unstable.value
-    special, flat = found.specialized, found.unspecialized
+    transitions = tl.equilibrium.transitions(tl.ReLU(), temperature=0.01, **ANNEALED)
+    assert transitions.order == "discontinuous" and transitions.bend.value < 0
+    assert transitions.appears.value < transitions.coexists.value < transitions.unstable.value
+    special, flat = transitions.specialized, transitions.unspecialized
     energies = special.free_energy_per_unit, flat.free_energy_per_unit
     assert energies[0] == pytest.approx(energies[1], abs=1e-12)
-    assert pytest.approx(found.jump, abs=1e-9) == special.R - special.S
+    assert pytest.approx(transitions.jump, abs=1e-9) == special.R - special.S
 
 
 def sampled_at(N, load, T):
@@ -232,9 +232,9 @@ def _extrapolated(samples):
 def test_smooth_units_carry_the_error_of_the_quadrature():
     theory = [AnnealedPairTheory(tl.Erf(), kernel_of(tl.Erf()), 1.0, nodes=n) for n in (16, 24)]
     starts = [t.slope(t.at(0.0, t.limit(np.array(0.0))))[0] for t in theory]
-    found = tl.equilibrium.transitions(tl.Erf(), temperature=1.0, **ANNEALED)
-    assert found.unstable.value == pytest.approx(starts[0], rel=1e-10)
-    assert 0 < abs(starts[0] - starts[1]) < found.unstable.error < 0.01 * starts[0]
+    transitions = tl.equilibrium.transitions(tl.Erf(), temperature=1.0, **ANNEALED)
+    assert transitions.unstable.value == pytest.approx(starts[0], rel=1e-10)
+    assert 0 < abs(starts[0] - starts[1]) < transitions.unstable.error < 0.01 * starts[0]
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ states, transitions = tl.equilibrium.states, tl.equilibrium.transitions
 
 def specialized(activation, load, **setting):
     """The specialized minimum with the largest R."""
-    found = states(activation, INF, load, **setting)
-    return max((s for s in found if s.R > 0), key=lambda s: s.R)
+    result = states(activation, INF, load, **setting)
+    return max((s for s in result if s.R > 0), key=lambda s: s.R)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -198,11 +198,11 @@ def test_high_temperature_gives_the_present_theory(activation, approximation):
 
 def test_closed_lines_of_the_unspecialized_state():
     for T in (0.05, 0.7):
-        found = transitions(tl.ReLU(), INF, temperature=T)
+        result = transitions(tl.ReLU(), INF, temperature=T)
         # κ̃''(0) = 2c_2² = 1/(2π) and κ̃(1) = 1/4 − 1/(2π): 2πT + π/2 − 1.
-        assert found.unstable.value == pytest.approx(2 * np.pi * T + np.pi / 2 - 1, rel=1e-13)
-        assert found.agreement.value == pytest.approx(
-            found.unstable.value * (T + 0.25 - 0.5 / np.pi) / (0.25 - 0.5 / np.pi), rel=1e-13
+        assert result.unstable.value == pytest.approx(2 * np.pi * T + np.pi / 2 - 1, rel=1e-13)
+        assert result.agreement.value == pytest.approx(
+            result.unstable.value * (T + 0.25 - 0.5 / np.pi) / (0.25 - 0.5 / np.pi), rel=1e-13
         )
         annealed = transitions(tl.ReLU(), INF, temperature=T, approximation="annealed")
         assert annealed.unstable.value == pytest.approx(2 * np.pi * T + np.pi - 2, rel=1e-13)
@@ -215,27 +215,29 @@ def test_closed_lines_of_the_unspecialized_state():
 def test_on_the_nishimori_line_replicas_are_as_close_as_the_teacher(name):
     activation, _ = KERNELS[name]
     noise = 0.3
-    found = transitions(activation, INF, temperature="bayes", label_noise=noise)
-    state = specialized(activation, 2 * found.appears.value, temperature="bayes", label_noise=noise)
+    result = transitions(activation, INF, temperature="bayes", label_noise=noise)
+    state = specialized(
+        activation, 2 * result.appears.value, temperature="bayes", label_noise=noise
+    )
     assert state.temperature == pytest.approx(noise**2)
     assert state.q == pytest.approx(state.R, abs=4 * EPSILON)
     assert state.training_error == pytest.approx(noise**2 / 2, rel=1e-12)
     # The general equations, which do not know of the line, have it as a solution.
     theory = QuenchedTheory(kernel_of(activation), noise**2, noise**2)
     point = Point(state.R, -math.log1p(state.R), 0.0)
-    assert theory.slope(point)[0] == pytest.approx(2 * found.appears.value, rel=1e-12)
+    assert theory.slope(point)[0] == pytest.approx(2 * result.appears.value, rel=1e-12)
     assert abs(theory.equations(point).F[0]) < 4 * EPSILON
 
 
 def test_replica_symmetry_is_marginal_at_the_spinodal_of_the_nishimori_line():
     noise = math.sqrt(0.1)
-    found = transitions(tl.Erf(), INF, temperature="bayes", label_noise=noise)
+    result = transitions(tl.Erf(), INF, temperature="bayes", label_noise=noise)
     theory = setting_of(tl.Erf(), INF, "bayes", "quenched", noise).theory
-    near = specialized(tl.Erf(), found.appears.value * (1 + 1e-10), temperature="bayes",
+    near = specialized(tl.Erf(), result.appears.value * (1 + 1e-10), temperature="bayes",
                        label_noise=noise)  # fmt: skip
     # Λ vanishes like the square root of the distance, 1e-5.
     assert abs(near.replicon) < 1e-4
-    assert theory.replicon(found.appears.value, Point(near.R, -math.log1p(near.R), 0.0)) < 1e-4
+    assert theory.replicon(result.appears.value, Point(near.R, -math.log1p(near.R), 0.0)) < 1e-4
 
 
 def test_the_glass_of_odd_units_appears_where_equal_free_energies_say_on_the_nishimori_line():
@@ -268,8 +270,8 @@ def test_the_glass_load_by_a_minimum_over_a_fine_grid():
 
 
 def test_at_zero_temperature_erf_learns_perfectly_from_one_example_per_weight():
-    found = transitions(tl.Erf(), INF, temperature=0)
-    assert found.coexists.value == 1.0 and found.jump == 1.0
+    result = transitions(tl.Erf(), INF, temperature=0)
+    assert result.coexists.value == 1.0 and result.jump == 1.0
     state = states(tl.Erf(), INF, 1.5, temperature=0)[0]
     assert (state.R, state.q, state.training_error) == (1.0, 1.0, 0.0)
     # χ = 1/((α̃ − 1) κ̃'(1)) is the limit of (1 − q)/T.
@@ -317,11 +319,11 @@ def test_students_are_closest_to_the_teacher_where_replica_symmetry_becomes_unst
 
 def test_below_the_nishimori_temperature_students_agree_first():
     noise = math.sqrt(0.1)
-    found = transitions(tl.ReLU(), INF, temperature=0.05, label_noise=noise)
-    assert found.agreement.value < found.unstable.value
+    result = transitions(tl.ReLU(), INF, temperature=0.05, label_noise=noise)
+    assert result.agreement.value < result.unstable.value
     # ... and specialization begins beyond the line (T + κ̃(1))/(2c_2²) of the state q = 0.
-    assert found.unstable.value > 2 * np.pi * 0.05 + np.pi / 2 - 1
-    load = 0.5 * (found.agreement.value + found.unstable.value)
+    assert result.unstable.value > 2 * np.pi * 0.05 + np.pi / 2 - 1
+    load = 0.5 * (result.agreement.value + result.unstable.value)
     listed = states(tl.ReLU(), INF, load, temperature=0.05, label_noise=noise)
     agreeing = next(s for s in listed if s.kind == "agreeing")
     assert agreeing.R == 0.0 and agreeing.q > 0.1 and agreeing.site_stable
@@ -338,9 +340,9 @@ def test_below_the_nishimori_temperature_students_agree_first():
 def test_all_roots_of_one_overlap_are_found():
     """ReLU at T = 1e-5: a step survives, with three q for one R (below 1e-5 < T < 1e-4)."""
     theory = setting_of(tl.ReLU(), INF, 1e-5, "quenched", 0.0).theory
-    (found,) = roots(theory, np.array([0.5]))
-    F = theory.equations(Point(np.full(len(found), 0.5), found, 0.0)).F[:, 0]
-    assert len(found) == 3 and np.max(np.abs(F)) < 4 * EPSILON
+    (result,) = roots(theory, np.array([0.5]))
+    F = theory.equations(Point(np.full(len(result), 0.5), result, 0.0)).F[:, 0]
+    assert len(result) == 3 and np.max(np.abs(F)) < 4 * EPSILON
     # A grid forty times finer shows as many changes of sign.
     d = np.linspace(-25, -1e-9, 400_001)
     fine = theory.equations(Point(np.full(len(d), 0.5), d, 0.0)).F[:, 0]
@@ -371,11 +373,11 @@ def test_a_fold_below_the_nishimori_temperature_is_that_of_mpmath(T):
     setting = setting_of(tl.Erf(), INF, T, "quenched", 0.3)
     solution = solution_of(tl.Erf(), setting)
     fold = min(solution.curves[0].folds, key=lambda p: p.V)
-    found = load_of(setting.theory, fold)
+    result = load_of(setting.theory, fold)
     start = fold.V, float(setting.theory.replica_overlap(fold))
     with mp.workdps(25):
-        exact = fold_in_mpmath(reference.erf, found.value, mpf(T), mpf("0.09"), start)
-    assert abs(found.value - float(exact)) < found.error
+        exact = fold_in_mpmath(reference.erf, result.value, mpf(T), mpf("0.09"), start)
+    assert abs(result.value - float(exact)) < result.error
 
 
 @pytest.mark.parametrize(("R", "T"), [(1e-6, 0.1), (3e-5, 1.0)])
@@ -457,10 +459,10 @@ def test_a_curve_at_temperature_is_saved_and_computed_again(tmp_path):
 def test_kinds_of_transitions_are_read_off_the_branch():
     kind = tl.equilibrium.transition_kind(tl.ReLU(), temperature=0.1)
     assert kind.order == "continuous" and "R²" in kind.because
-    found = transitions(tl.ReLU(), INF, temperature=0.1)
-    state = specialized(tl.ReLU(), found.unstable.value + 1e-4, temperature=0.1)
+    result = transitions(tl.ReLU(), INF, temperature=0.1)
+    state = specialized(tl.ReLU(), result.unstable.value + 1e-4, temperature=0.1)
     bend = 1e-4 / state.R**2
-    assert bend == pytest.approx(found.bend.value, rel=1e-3)
+    assert bend == pytest.approx(result.bend.value, rel=1e-3)
     assert tl.equilibrium.transition_kind(tl.Erf(), temperature=0.1).order == "discontinuous"
     assert tl.equilibrium.transition_kind(tl.Linear(), temperature=0.1).order == "none"
 
@@ -487,24 +489,24 @@ def test_a_third_coefficient_beside_the_second_makes_the_transition_discontinuou
     unit = tl.Activation.from_function(
         lambda x: (x**2 - 1) / math.sqrt(2) + (x**3 - 3 * x) / math.sqrt(6) + x, name="cubic"
     )
-    found = transitions(unit, INF, temperature=T)
-    assert found.order == "discontinuous" and found.bend is None
-    assert found.appears.value < found.coexists.value < found.unstable.value
+    result = transitions(unit, INF, temperature=T)
+    assert result.order == "discontinuous" and result.bend is None
+    assert result.appears.value < result.coexists.value < result.unstable.value
     # (T + κ̃(1))/κ̃''(0), and the fold on a fine grid of R with all roots q.
-    assert found.unstable.value == pytest.approx((T + 2) / 2, rel=1e-12)
+    assert result.unstable.value == pytest.approx((T + 2) / 2, rel=1e-12)
     theory = setting_of(unit, INF, T, "quenched", 0.0).theory
-    R = np.linspace(0.25, 4, 300) * found.specialized.R
+    R = np.linspace(0.25, 4, 300) * result.specialized.R
     R = R[R < 1]
     loads = [theory.slope(Point(np.full(len(d), r), d, 0.0 * d))[0].min()
              for r, d in zip(R, roots(theory, R), strict=True)]  # fmt: skip
-    assert found.appears.value == pytest.approx(min(loads), rel=1e-3)
-    assert found.appears.value <= min(loads) * (1 + 1e-12)
+    assert result.appears.value == pytest.approx(min(loads), rel=1e-3)
+    assert result.appears.value <= min(loads) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("T", [1e-2, 1e-4])
 def test_the_bend_is_that_of_the_branch_that_begins_where_the_transition_is(T):
     """ReLU: [α̃(R) − α̃(0)]/R² at R = 10⁻⁸, from both saddle-point equations in 50 digits."""
-    found = transitions(tl.ReLU(), INF, temperature=T)
+    result = transitions(tl.ReLU(), INF, temperature=T)
     with mp.workdps(50):
         R, temperature = mpf(10) ** -8, mpf(T)
         k = reference.without_linear_part(reference.relu)
@@ -519,7 +521,7 @@ def test_the_bend_is_that_of_the_branch_that_begins_where_the_transition_is(T):
         q = mp.findroot(residual, 2 * R**2)
         start = 2 * mp.pi * temperature + mp.pi / 2 - 1
         bend = float((load(q) - start) / R**2)
-    assert abs(found.bend.value - bend) < found.bend.error < 1e-4 * bend
+    assert abs(result.bend.value - bend) < result.bend.error < 1e-4 * bend
 
 
 @pytest.mark.parametrize("activation", [tl.ReLU(), tl.Erf()])

@@ -107,10 +107,10 @@ def test_a_second_layer_that_stays_does_not_learn_what_needs_it():
         tl.ComputationError, match=r"error: .* with learning rates .*; the lowest error is"
     ):
         best_learning_rate(LAYERS, PERCEPTRON_START, error=1e-4, bounds=(0.9, 1.1))
-    found = best_learning_rate(
+    best = best_learning_rate(
         LAYERS, PERCEPTRON_START, error=1e-4, bounds=(0.9, 1.1), readout_rate=1.0
     )
-    assert found.time.value < 100
+    assert best.time.value < 100
 
 
 @pytest.mark.slow

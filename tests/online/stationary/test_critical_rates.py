@@ -137,12 +137,12 @@ def test_the_error_holds_for_units_without_closed_forms_and_for_three(g, slope, 
 def test_the_rate_of_instability_of_relus_does_not_depend_on_the_length_of_teachers():
     """Three correlated teachers; nothing is known exactly, but a factor of T changes nothing."""
     three, B = tl.Committee(3, tl.ReLU()), np.random.default_rng(0).normal(size=(3, 4))
-    found = [
+    results = [
         loss_of_stability(*ended_at(tl.Scenario(three, three, c * (B @ B.T)), order), 0.05, 2.0)
         for c, order in ((1.0, [0, 1, 2]), (1.7, [1, 2, 0]), (3.3, [2, 1, 0]))
     ]
-    errors = sum(estimate.error for estimate in found)
-    spread = np.ptp([estimate.value for estimate in found])
+    errors = sum(estimate.error for estimate in results)
+    spread = np.ptp([estimate.value for estimate in results])
     assert spread <= errors <= 100 * spread
 
 
@@ -168,9 +168,9 @@ def test_the_error_of_a_bisection_is_what_a_wider_tolerance_changes(coarse):
     def escapes(eta, tolerance=critical_rates.FINE):
         return eta > value + (coarse if tolerance == critical_rates.COARSE else 0.0)
 
-    found = critical_rates._with_coarse_bracket(escapes, value, width)
-    assert found.value == value
-    assert abs(coarse) <= found.error <= 1.5 * abs(coarse) + 3 * width
+    result = critical_rates._with_coarse_bracket(escapes, value, width)
+    assert result.value == value
+    assert abs(coarse) <= result.error <= 1.5 * abs(coarse) + 3 * width
 
 
 @pytest.mark.parametrize("critical", [1e-4, 0.1, 0.5, 0.7, 5.0, 40.0])
@@ -205,11 +205,11 @@ def test_the_plateau_of_three_erf_units_is_that_of_small_rates():
     three = tl.Committee(3, tl.Erf())
     scenario = tl.Scenario(three, three)
     start = tl.Overlaps(Q=np.diag([0.1, 0.15, 0.2]), R=1e-3 * np.eye(3), T=scenario.T)
-    found = critical_learning_rates(scenario, start, upper=4.0)
-    assert found.loses_stability.value == pytest.approx(1.620675, abs=1e-6)
+    rates = critical_learning_rates(scenario, start, upper=4.0)
+    assert rates.loses_stability.value == pytest.approx(1.620675, abs=1e-6)
     # Followed from η = 0.02 by papers/beyond, at the saddle of the limit η → 0.
-    assert found.plateau_vanishes.value == pytest.approx(2.142141, abs=1e-6)
-    other = plateau(scenario, start, 0.8 * found.loses_stability.value).point.overlaps
+    assert rates.plateau_vanishes.value == pytest.approx(2.142141, abs=1e-6)
+    other = plateau(scenario, start, 0.8 * rates.loses_stability.value).point.overlaps
     assert np.ptp(other.R) > 1e-3 > np.ptp(plateau(scenario, start, 0.5).point.overlaps.R)
 
 
@@ -246,10 +246,10 @@ def test_the_solution_of_a_single_erf_is_unstable_above_its_exact_value_and_norm
 
     ⟨g'²⟩ = 2/(π√3) and ⟨g'⁴⟩ = 4/(π²√5) give η = π√(5/3).
     """
-    found = critical_learning_rates(*single(tl.Erf()), upper=8.0)
-    value, error = found.loses_stability
+    rates = critical_learning_rates(*single(tl.Erf()), upper=8.0)
+    value, error = rates.loses_stability
     assert abs(value - math.pi * math.sqrt(5 / 3)) <= error <= 1e-6
-    assert found.diverges is None and "bounded" in found.reasons["diverges"]
+    assert rates.diverges is None and "bounded" in rates.reasons["diverges"]
     # Above it the run converges all the same, to a state with an error.
     end = evolve(*single(tl.Erf()), 5.0, until=1000.0)
     assert end.attrs["outcome"] == "converged" and end.generalization_error.values[-1] > 0.03
@@ -331,11 +331,11 @@ def test_the_plateau_is_lost_in_a_fold(of_graded):
     eta = of_graded.plateau_vanishes.value
     squares = []
     for delta in (1e-4, 2e-4):
-        found = plateau(scenario, start, eta - delta).point
+        result = plateau(scenario, start, eta - delta).point
         # The fold happens among states with exchangeable students: R_1n = R_2n, Q_11 = Q_22.
-        v = found.eigenvectors
+        v = result.eigenvectors
         uneven = np.abs(v[[0, 1, 4]] - v[[2, 3, 6]]).max(axis=0)
-        squares.append(np.min(np.abs(found.eigenvalues[uneven < 1e-6])) ** 2)
+        squares.append(np.min(np.abs(result.eigenvalues[uneven < 1e-6])) ** 2)
     fold = eta - 1e-4 + 1e-4 * squares[0] / (squares[1] - squares[0])
     assert abs(fold - eta) < 1e-4 * math.sqrt(2e-4) * 10
     assert plateau(scenario, start, eta + 1e-4).length is None

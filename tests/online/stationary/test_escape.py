@@ -41,5 +41,5 @@ def test_equal_readouts_leave_faster_and_unequal_ones_slower_than_their_mean():
 def test_the_solution_of_a_single_relu_loses_its_stability_at_two():
     """λ = η²/2 - η (straat2019, section 3)."""
     one = tl.Committee(1, tl.ReLU())
-    found = solution_loses_stability(tl.Scenario(one, one))
-    assert abs(found.value - 2.0) <= found.error < 1e-9
+    result = solution_loses_stability(tl.Scenario(one, one))
+    assert abs(result.value - 2.0) <= result.error < 1e-9

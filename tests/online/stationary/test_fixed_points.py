@@ -181,10 +181,10 @@ def shared_teacher(share, error=0.0):
 @pytest.mark.parametrize(("error", "kept"), [(0.0, 1), (0.1, 2)])
 def test_of_a_family_without_error_one_member_is_kept(error, kept):
     """K = 2 > M = 1: the same student function for every share a; states with an error differ."""
-    found = search._Collection(Flow(tl.Scenario(TWO, ONE)))
+    result = search._Collection(Flow(tl.Scenario(TWO, ONE)))
     for share in (0.3, 0.4, 0.7):  # the last is the first with its students renamed
-        found.add(shared_teacher(share, error))
-    assert len(found.points) == kept
+        result.add(shared_teacher(share, error))
+    assert len(result.points) == kept
 
 
 def test_a_step_that_does_not_exist_ends_the_way_and_not_the_search(graded, monkeypatch):

@@ -69,11 +69,11 @@ def test_the_ends_of_the_plateau_are_where_evolve_has_a_tenth_more_and_less(foun
 def test_the_error_of_the_length_holds_from_both_sides(rate):
     """Against a thousand times smaller a tolerance, which is exact by comparison."""
     scenario, start = erf()
-    found, flow = plateau(scenario, start, rate), Flow(scenario)
-    run = steps(flow, flow.vector(start), rate, 2 * found.ends, tolerance=1e-13)
-    begins, ends = plateaus._ends_of_plateau(run, found.point.generalization_error)
-    true = abs(found.length.value - (ends - begins))
-    assert true <= found.length.error <= 100 * true
+    result, flow = plateau(scenario, start, rate), Flow(scenario)
+    run = steps(flow, flow.vector(start), rate, 2 * result.ends, tolerance=1e-13)
+    begins, ends = plateaus._ends_of_plateau(run, result.point.generalization_error)
+    true = abs(result.length.value - (ends - begins))
+    assert true <= result.length.error <= 100 * true
 
 
 def test_the_length_grows_like_the_logarithm_of_the_initial_asymmetry(found):
@@ -118,10 +118,10 @@ def test_a_saddle_far_from_the_run_is_not_its_plateau(found):
 def test_a_single_unit_has_no_plateau_and_that_is_said(rate):
     one = tl.Committee(1, tl.Erf())
     scenario = tl.Scenario(one, one)
-    found = plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), rate)
-    assert found.point is found.height is found.length is None
-    assert "without lingering at a saddle" in found.reasons["length"]
-    assert f"none: {found.reasons['length']}" in repr(found)
+    result = plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), rate)
+    assert result.point is result.height is result.length is None
+    assert "without lingering at a saddle" in result.reasons["length"]
+    assert f"none: {result.reasons['length']}" in repr(result)
 
 
 @pytest.mark.slow

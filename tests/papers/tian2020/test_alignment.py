@@ -43,17 +43,17 @@ def test_observed_is_what_a_walk_along_the_boundary_finds(seed):
     w, t = random.normal(size=(2, 6, 2))
     w, t = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (w, t))
     b, c = random.uniform(-1.5, 0.0, 6), random.uniform(-1.2, 1.2, 6)
-    found = theorems.alignment(made(w, b, np.ones((6, 1))), made(t, c, np.ones((6, 1))), CIRCLE)
+    result = theorems.alignment(made(w, b, np.ones((6, 1))), made(t, c, np.ones((6, 1))), CIRCLE)
     seen = [any(active_on(t[j], c[j], w[k], b[k]) for k in range(6)) for j in range(6)]
-    assert found.observed.tolist() == seen
+    assert result.observed.tolist() == seen
 
 
 def test_the_same_filter_with_another_bias_is_not_aligned():
     teacher = made([[1.0, 0.0]], [0.2], [[1.0]])
     student = made([[3.0, 0.0], [2.0, 0.0], [-1.0, 0.0]], [0.6, 0.8, -0.2], [[1.0]] * 3)
-    found = theorems.alignment(student, teacher, CIRCLE)
-    assert found.aligned.ravel().tolist() == [True, False, False]
-    assert found.unaligned.tolist() == [1, 2] and found.sine.tolist() == [0.0]
+    result = theorems.alignment(student, teacher, CIRCLE)
+    assert result.aligned.ravel().tolist() == [True, False, False]
+    assert result.unaligned.tolist() == [1, 2] and result.sine.tolist() == [0.0]
 
 
 def test_observers_are_the_rank_of_the_fan_outs_of_those_that_see_the_boundary():
@@ -61,9 +61,9 @@ def test_observers_are_the_rank_of_the_fan_outs_of_those_that_see_the_boundary()
     biases = [0.0, 0.0, 0.0, 0.5, -0.5]
     fan_outs = [[0.0, 0.0, 2.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     teacher = made([[1.0, 1.0]], [0.0], [[1.0, 1.0, 1.0]])
-    found = theorems.alignment(made(filters, biases, fan_outs), teacher, CIRCLE)
-    assert found.unaligned.tolist() == [0, 1, 2, 3, 4]
+    result = theorems.alignment(made(filters, biases, fan_outs), teacher, CIRCLE)
+    assert result.unaligned.tolist() == [0, 1, 2, 3, 4]
     # Node 0, x₁ = 0: nodes 1, 2, 3 see it, in a plane of fan-outs; 4 does not.
     # Nodes 1 and 2, x₂ = 0: 0, 3 and 4, of which 0 and 4 are parallel.
     # Node 3, x₂ = -½: 0, 2 and 4.  Node 4, x₁ = ½: all others.
-    assert found.observers.tolist() == [2, 2, 2, 2, 3]
+    assert result.observers.tolist() == [2, 2, 2, 2, 3]

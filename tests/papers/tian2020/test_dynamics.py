@@ -43,8 +43,8 @@ def test_theorem_6_the_push_lies_between_both_filters():
     w, t = random.normal(size=(2, 200, 4))
     push = theorems.mean_push(w, t)
     for one in range(200):
-        found, rest, *_ = np.linalg.lstsq(np.stack([w[one], t[one]], 1), push[one], rcond=None)
-        assert np.all(found >= 0) and rest.sum() < 1e-25
+        result, rest, *_ = np.linalg.lstsq(np.stack([w[one], t[one]], 1), push[one], rcond=None)
+        assert np.all(result >= 0) and rest.sum() < 1e-25
 
 
 @pytest.mark.parametrize("ε", [0.5, 0.1, 0.02])
@@ -87,14 +87,14 @@ def test_theorem_7_along_a_trajectory():
     """Forward differences of a descent with steps η are off by O(η): half of it with η/2."""
     errors = []
     for η, steps in ((0.02, 20), (0.01, 40)):
-        found = Growth(*(a[: steps + 1] for a in path_of(η, 40)))
+        result = Growth(*(a[: steps + 1] for a in path_of(η, 40)))
         gaps = [
-            np.diff(found.logarithmic_ratio(k, other)) / η - found.predicted(k, other)[:-1]
+            np.diff(result.logarithmic_ratio(k, other)) / η - result.predicted(k, other)[:-1]
             for k in range(6)
             for other in range(k)
         ]
         errors.append(np.max(np.abs(gaps)))
-    assert np.max(np.abs(found.predicted(0, 1))) > 0.01
+    assert np.max(np.abs(result.predicted(0, 1))) > 0.01
     assert 1.7 < errors[0] / errors[1] < 2.3
 
 

@@ -52,11 +52,11 @@ def rows(name, full=False):
 
 @pytest.mark.parametrize("name", ["fig5", pytest.param("fig4", marks=pytest.mark.slow)])
 def test_recorded_rows_are_marked_and_tell_the_outcome_in_each_setting(name):
-    found = rows(name)
-    for row in found:
+    result = rows(name)
+    for row in result:
         assert "benchmarks/gpu/tian2020.py" in row.recorded and "NVIDIA H200" in row.recorded
         assert "authors' code: " in row.note and "Sec. 8.16: " in row.note
-    assert {row.verdict for row in found} == {"agrees", "depends"}
+    assert {row.verdict for row in result} == {"agrees", "depends"}
 
 
 def test_wide_students_recover_more_in_the_setting_of_the_authors_and_not_in_that_of_the_text():
@@ -150,12 +150,12 @@ def test_students_in_the_plane_find_both_teacher_nodes():
     Not in all: test_deep_opposite.py.
     """
     teachers, paths, _ = descents.plane()
-    found = []
+    results = []
     for teacher, path in zip(teachers, paths, strict=True):
         w, t = np.asarray(path.weights[0][-1]), np.asarray(teacher.weights[0])
         w, t = w / np.linalg.norm(w, axis=0), t / np.linalg.norm(t, axis=0)
-        found.append((w.T @ t).max(axis=0) > 0.999)
-    assert np.mean(found) > 0.9
+        results.append((w.T @ t).max(axis=0) > 0.999)
+    assert np.mean(results) > 0.9
 
 
 @pytest.mark.slow

@@ -38,9 +38,9 @@ def cosines(student, teacher):
 @pytest.mark.slow
 def test_no_student_node_is_on_the_side_of_the_second_teacher_node(ended):
     student, teacher, _ = ended
-    found = cosines(student, teacher)
-    assert found[:, 0].max() > 0.9999
-    assert found[:, 1].max() < 0.0 and found[:, 1].min() < -0.9999
+    result = cosines(student, teacher)
+    assert result[:, 0].max() > 0.9999
+    assert result[:, 1].max() < 0.0 and result[:, 1].min() < -0.9999
 
 
 @pytest.mark.slow

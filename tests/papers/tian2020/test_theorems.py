@@ -61,22 +61,22 @@ def test_corollary_1_mixtures_are_piecewise_constant():
     teacher = tl.deep.teacher("6-5-4", inputs=8, outputs=3, data="gaussian:1")
     student = tl.deep.student(teacher, 2)
     line = np.linspace(-3.0, 3.0, 2000)[:, None] * X[0] + X[1]
-    found = [theorems.pieces(student, teacher, line, layer=layer) for layer in (1, 2, 3, 4)]
+    results = [theorems.pieces(student, teacher, line, layer=layer) for layer in (1, 2, 3, 4)]
     # The same products of the same numbers, at most in another order.
-    assert all(one.within < 100 * 2.0**-52 for one in found)
-    assert found[0].number > found[1].number > 1 and found[0].between > 0.01
-    assert found[3].number == 1  # there are no gates above the output
+    assert all(one.within < 100 * 2.0**-52 for one in results)
+    assert results[0].number > results[1].number > 1 and results[0].between > 0.01
+    assert results[3].number == 1  # there are no gates above the output
     # A line crosses the boundary of each of the nodes above the lowest layer only so often.
-    assert found[0].number < 100
+    assert results[0].number < 100
 
 
 def test_theorem_1_every_example_is_at_rest_at_a_critical_point():
     teacher = tl.deep.teacher("5-4", inputs=8, outputs=3, data="gaussian:1")
     critical = theorems.disguise(teacher, 4, seed=1)
     scale = theorems.interpolation(tl.deep.student(teacher, 4), teacher, X).update
-    found = theorems.interpolation(critical, teacher, X)
+    result = theorems.interpolation(critical, teacher, X)
     # Outputs are sums of 20 products of numbers up to 10, differentiated through two layers.
-    assert np.all(found.update < 1e-11)
+    assert np.all(result.update < 1e-11)
     assert np.all(scale > 0.1)
 
     @jax.jit
@@ -123,9 +123,9 @@ def test_theorem_2_every_observed_teacher_node_is_aligned_after_training(trained
     x = np.random.default_rng(1).normal(size=(4000, 8))
     for run in range(6):
         student, teacher = tl.deep.networks(trained, run)
-        found = theorems.alignment(student, teacher, x, tolerance=1e-2)
-        assert found.observed.all()
-        assert found.aligned.any(axis=0).all()
+        result = theorems.alignment(student, teacher, x, tolerance=1e-2)
+        assert result.observed.all()
+        assert result.aligned.any(axis=0).all()
 
 
 @pytest.mark.slow
@@ -133,10 +133,10 @@ def test_theorem_3_unaligned_nodes_can_be_pruned_after_training(trained):
     x = np.random.default_rng(1).normal(size=(4000, 8))
     for run in range(6):
         student, teacher = tl.deep.networks(trained, run)
-        found = tl.deep.prune(student, teacher, x)
-        assert found.removed[0] >= 3
+        result = tl.deep.prune(student, teacher, x)
+        assert result.removed[0] >= 3
         # Students are critical points up to √loss = 1e-4 of an output of size 1.
-        assert found.change < 1e-3
+        assert result.change < 1e-3
         aligned = theorems.alignment(student, teacher, x, tolerance=1e-2)
         fires = np.mean(np.asarray(student.fields(x)[0]) > 0, axis=0)[aligned.unaligned]
         # Nodes that do not fire on the data have no boundary there, and nothing is said of them.
@@ -147,10 +147,10 @@ def test_theorem_3_at_an_exact_critical_point():
     teacher = tl.deep.teacher(4, inputs=8, outputs=5, data="gaussian:1")
     x = np.random.default_rng(1).normal(size=(4000, 8))
     student = theorems.disguise(teacher, 4, seed=2)
-    found = theorems.alignment(student, teacher, x, tolerance=1e-9)
-    assert found.observed.all() and found.aligned.any(axis=0).all()
-    assert len(found.unaligned) == 6 and np.all(found.fan_out < 1e-12)
-    assert np.any(np.linalg.norm(student.weights[1], axis=1)[found.unaligned] > 1)  # they cancel
+    result = theorems.alignment(student, teacher, x, tolerance=1e-9)
+    assert result.observed.all() and result.aligned.any(axis=0).all()
+    assert len(result.unaligned) == 6 and np.all(result.fan_out < 1e-12)
+    assert np.any(np.linalg.norm(student.weights[1], axis=1)[result.unaligned] > 1)  # they cancel
     pruned = tl.deep.prune(student, teacher, x)
     assert pruned.removed == (6,) and pruned.change < 1e-13
 
@@ -179,8 +179,8 @@ def test_theorem_2_and_corollary_2_hold_up_to_the_sign_of_a_filter():
     student = tl.deep.network([filters, [[1.0], [1.0], [-1.0], [1.0], [-1.0]]])
     x = np.random.default_rng(2).normal(size=(500, 2))
     assert np.all(theorems.interpolation(student, teacher, x).update < 1e-14)
-    found = theorems.alignment(student, teacher, x, tolerance=0.05)
-    assert found.observed.all() and not found.aligned.any()
+    result = theorems.alignment(student, teacher, x, tolerance=0.05)
+    assert result.observed.all() and not result.aligned.any()
     assert tl.deep.prune(student, teacher, x, threshold=0.4).change > 0.1
 
 
@@ -192,9 +192,9 @@ def test_theorem_5_angles_shrink_with_the_gradient():
     x = np.random.default_rng(0).normal(size=(1000, 5))
     path = theorems.descent(student, teacher, x, 0.3, steps=12_000, every=1000)
     late = jax.tree.map(lambda a: a[4:], path)
-    found = theorems.noisy_recovery(late, teacher, x)
-    assert np.all(np.diff(found.gradient) < 0)
-    assert found.exponent.value > 1 - 3 * found.exponent.error - 0.05
+    result = theorems.noisy_recovery(late, teacher, x)
+    assert np.all(np.diff(result.gradient) < 0)
+    assert result.exponent.value > 1 - 3 * result.exponent.error - 0.05
 
 
 @pytest.mark.parametrize("size", [1e-2, 1e-6])
@@ -209,5 +209,5 @@ def test_theorem_5_around_an_exact_critical_point(size):
     turned = tl.deep.Network(
         (exact.weights[0] + amounts[:, None, None] * noise, *turned.weights[1:]), turned.biases
     )
-    found = theorems.noisy_recovery(turned, teacher, x)
-    assert abs(found.exponent.value - 1) < 0.05
+    result = theorems.noisy_recovery(turned, teacher, x)
+    assert abs(result.exponent.value - 1) < 0.05
