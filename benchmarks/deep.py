@@ -108,9 +108,9 @@ def operations(what):
 def compared(table, name, work, rate, alone, together):
     """Two rows, and which part of the rate of products five times the first would take."""
     for how, result in (("one at a time", alone), ("in one batch", together)):
-        told = f"{name}, {RUNS} runs {how}", f"{result:.3g}", f"{work * result / rate:.0%}"
+        message = f"{name}, {RUNS} runs {how}", f"{result:.3g}", f"{work * result / rate:.0%}"
         ratio = f"{together / alone:.2f} times; the target, 5, takes {5 * work * alone / rate:.0%}"
-        table.add_row(*told, ratio if result == together else "")
+        table.add_row(*message, ratio if result == together else "")
 
 
 def main():

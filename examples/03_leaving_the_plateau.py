@@ -70,12 +70,12 @@ def later(one: xr.Dataset) -> np.ndarray:
 
 def growth_of_the_median(escapes: list[xr.Dataset]) -> tuple[float, float]:
     """Slope of the median over ln N; its standard error from runs drawn again."""
-    times, again = np.array([later(one) for one in escapes]), np.random.default_rng(0)
+    times, second = np.array([later(one) for one in escapes]), np.random.default_rng(0)
 
     def slope(times: np.ndarray) -> float:
         return float(np.polyfit(np.log(SIZES), np.median(times, axis=1), 1)[0])
 
-    drawn = (again.integers(RUNS, size=times.shape) for _ in range(200))
+    drawn = (second.integers(RUNS, size=times.shape) for _ in range(200))
     slopes = [slope(np.take_along_axis(times, which, axis=1)) for which in drawn]
     return slope(times), float(np.std(slopes))
 

@@ -54,10 +54,10 @@ def networks() -> dict[float, xr.Dataset]:
 
 def deviations(network: xr.Dataset) -> list[float]:
     """Sampled minus mean-field signals: root mean square of each layer, and of standard errors."""
-    both = xr.Dataset(
+    pair = xr.Dataset(
         {"off": network["signal"] - network["mean_field"], "error": network["standard_error"]}
     )
-    root = (both**2).mean("example").groupby("layer").mean() ** 0.5
+    root = (pair**2).mean("example").groupby("layer").mean() ** 0.5
     return [*root["off"].values.tolist(), *root["error"].values.tolist()]
 
 

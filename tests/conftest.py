@@ -135,10 +135,10 @@ def small_disk(tmp_path):
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
     try:
-        made = subprocess.run(mount, capture_output=True)
+        run = subprocess.run(mount, capture_output=True)
     except OSError:
         pytest.skip("there is no command mount")
-    if made.returncode:
+    if run.returncode:
         pytest.skip("this user may not mount a small disk")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)

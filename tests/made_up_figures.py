@@ -77,16 +77,16 @@ def prediction():
 
 
 def branch():
-    made = run().isel(time=slice(0, 40)).rename(time="point")
+    result = run().isel(time=slice(0, 40)).rename(time="point")
     η = np.linspace(0.1, 3.0, 40)
     special = {
         "special_kind": ("special", ["fold", "branch point"]),
         "special_learning_rate": ("special", [3.0, 1.5]),
-        "special_R": made["R"].isel(point=[39, 19]).rename(point="special"),
-        "special_Q": made["Q"].isel(point=[39, 19]).rename(point="special"),
+        "special_R": result["R"].isel(point=[39, 19]).rename(point="special"),
+        "special_Q": result["Q"].isel(point=[39, 19]).rename(point="special"),
     }
     values = ("point", "direction"), (η - 1.5)[:, None] * np.ones(7)
-    return made.assign(learning_rate=("point", η), eigenvalue=values, **special)
+    return result.assign(learning_rate=("point", η), eigenvalue=values, **special)
 
 
 def escapes():
@@ -98,8 +98,8 @@ def escapes():
 
 
 def sizes():
-    made = [ensemble(draw, runs=50, N=N, bias=3.0, curve=theory()) for N in (50, 100, 200, 400)]
-    return finite_size(theory(), made)
+    result = [ensemble(draw, runs=50, N=N, bias=3.0, curve=theory()) for N in (50, 100, 200, 400)]
+    return finite_size(theory(), result)
 
 
 def phases():

@@ -78,9 +78,9 @@ class Made:
 
 def install(monkeypatch: pytest.MonkeyPatch) -> Made:
     """Put the made-up paper in the place of all others."""
-    made = Made()
-    for name, sections in made.sections.items():
+    result = Made()
+    for name, sections in result.sections.items():
         monkeypatch.setitem(sys.modules, name, SimpleNamespace(SECTIONS=sections))
     paper, beyond = Paper("made", "A paper", ("sections",)), Paper("beyond", "Beyond", ("made",))
     monkeypatch.setattr(papers, "PAPERS", {"made": paper, "beyond": beyond})
-    return made
+    return result

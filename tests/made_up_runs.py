@@ -32,7 +32,7 @@ def ensemble(draw, runs=100, N=1000, curve=None, skew=0.0, bias=0.0):
     curve = theory() if curve is None else curve
     time = curve["time"].values
     growth = 1 - np.exp(-time)
-    made = {}
+    result = {}
     for name in ("Q", "R", "generalization_error"):
         shape = curve[name].shape[1:]
         steps = _noise(draw, (runs, 3, *shape), skew)
@@ -44,8 +44,8 @@ def ensemble(draw, runs=100, N=1000, curve=None, skew=0.0, bias=0.0):
         x = curve[name].values + np.sqrt(grown) * walk / np.sqrt(N) + grown * bias / N
         if name == "Q":
             x = 0.5 * (x + np.swapaxes(x, -1, -2))
-        made[name] = (("run", *curve[name].dims), x)
-    return xr.Dataset(made, coords={"time": time}, attrs={"dimension": N})
+        result[name] = (("run", *curve[name].dims), x)
+    return xr.Dataset(result, coords={"time": time}, attrs={"dimension": N})
 
 
 def _noise(draw, shape, skew):

@@ -163,9 +163,9 @@ def orthant(C: reference.Matrix):
 
 
 def moved(C: reference.Matrix, a: int, b: int, step) -> reference.Matrix:
-    both = {(a, b), (b, a)}
+    pair = {(a, b), (b, a)}
     return tuple(
-        tuple(x + step * ((i, j) in both) for j, x in enumerate(row)) for i, row in enumerate(C)
+        tuple(x + step * ((i, j) in pair) for j, x in enumerate(row)) for i, row in enumerate(C)
     )
 
 

@@ -36,21 +36,21 @@ def test_there_are_verbs_in_every_room_that_computes():
 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_result_says_who_computed_it_and_from_what_and_is_computed_again(name, tmp_path):
-    made, function = call(name), public()[name]
+    result, function = call(name), public()[name]
     parameters, from_variables = (
         inspect.signature(function).parameters,
         getattr(function, "from_variables", {}),
     )
-    assert made.attrs["computed_by"] == name
-    assert {*parameters} - {"checkpoint", "progress", *from_variables} <= set(made.attrs)
-    assert {"tutelage_version", "jax_version", "python_version"} <= set(made.attrs)
-    results.save(made, tmp_path / "made.csv")
-    xr.testing.assert_identical(results.load(tmp_path / "made.csv"), made)
-    results.save(made, tmp_path / "made.nc")
+    assert result.attrs["computed_by"] == name
+    assert {*parameters} - {"checkpoint", "progress", *from_variables} <= set(result.attrs)
+    assert {"tutelage_version", "jax_version", "python_version"} <= set(result.attrs)
+    results.save(result, tmp_path / "made.csv")
+    xr.testing.assert_identical(results.load(tmp_path / "made.csv"), result)
+    results.save(result, tmp_path / "made.nc")
     if name in REFUSED:
         with pytest.raises(InputError, match=f"{REFUSED[name]}: got"):
             results.recompute(results.load(tmp_path / "made.nc"))
         return
-    again = results.recompute(results.load(tmp_path / "made.nc"))
-    xr.testing.assert_identical(again.drop_attrs(), made.drop_attrs())
-    assert again.attrs.keys() == made.attrs.keys()
+    recomputed = results.recompute(results.load(tmp_path / "made.nc"))
+    xr.testing.assert_identical(recomputed.drop_attrs(), result.drop_attrs())
+    assert recomputed.attrs.keys() == result.attrs.keys()

@@ -212,8 +212,8 @@ def dataset(results, file):
 
     measured = recorded(results)
     with np.load(results) as stored:
-        made = as_dataset(json.loads(str(stored["attributes"])), stored["accuracies"], measured)
-    files.save(made, file)
+        result = as_dataset(json.loads(str(stored["attributes"])), stored["accuracies"], measured)
+    files.save(result, file)
     for (multiple, run), one in sorted(measured.items()):
         rho = [round(float(one[f"teacher_correlation_{i}"][-1].mean()), 4) for i in range(1, 5)]
         epochs, right = len(one["accuracy"]) - 1, 100 * float(one["accuracy"][-1])

@@ -27,8 +27,8 @@ from tutelage.papers.tian2020.trainings import SETTINGS, TRAININGS
 def commit():
     """Of the code that trains."""
     command = ("git", "describe", "--always", "--dirty")
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    return told.stdout.strip() or "unknown"
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return run.stdout.strip() or "unknown"
 
 
 def train(folder, names):
@@ -57,13 +57,15 @@ def keep(folder):
             if not looks:
                 continue
             what = " ".join(f"{name}:{setting}:{look}" for look in range(len(looks)))
-            made = joined(name, looks).assign_attrs(
+            result = joined(name, looks).assign_attrs(
                 command=f"python benchmarks/gpu/tian2020.py FOLDER {what}",
                 seconds=sum(one.attrs["seconds"] for one in looks),
             )
             file = there / f"{name}_{setting}.nc"
-            results.save(made, file)
-            print(f"{file.name}: {made.attrs['runs']} runs, {file.stat().st_size / 2**10:.0f} KiB")
+            results.save(result, file)
+            print(
+                f"{file.name}: {result.attrs['runs']} runs, {file.stat().st_size / 2**10:.0f} KiB"
+            )
 
 
 def draw(folder):

@@ -229,10 +229,10 @@ def products():
 @pytest.mark.parametrize("kind", ["regular", "coinciding", "silent", "rank 3"])
 def test_moments_with_shared_parts_are_those_computed_one_by_one(kind):
     """On regular and singular covariances."""
-    moments, both = products()
+    moments, pair = products()
     assert {group[0] for group in moments.groups} >= {"02", "20", "22", "24"}
     C = fields_of(kind)
-    result, one_by_one = both(C)
+    result, one_by_one = pair(C)
     # Singular covariances: both have the private coordinate, 1e-11.
     rounding = 1e-13 if kind in ("regular", "silent") else 1e-10
     assert np.all(np.abs(result - one_by_one) <= rounding * np.max(np.diag(C)))

@@ -48,9 +48,9 @@ def test_half_of_the_nodes_gives_what_all_of_them_give(kind, given):
         )(A @ A.T)
 
     rule = Lattice(0.6, 0.6, 6)  # coarse: the sums are the same, whatever they are worth
-    both = average(g, rule), average(unknown, rule)
+    pair = average(g, rule), average(unknown, rule)
     # Sums over some hundred nodes of numbers of order one.
-    np.testing.assert_allclose(*both, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(*pair, rtol=1e-12, atol=1e-14)
 
 
 def hard_tanh_given(m, s):

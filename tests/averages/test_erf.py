@@ -104,13 +104,13 @@ def test_gradients_are_finite_for_covariances_of_every_size(kind):
     """Up to 10²⁹⁰, of every rank, with fields that coincide up to rounding."""
     size = {"i2": 2, "i3": 3, "i4": 4, "slopes": 2}[kind]
     rng, units = np.random.default_rng(21), (Erf(),) * COUNT.get(kind, 2)
-    both = jit_unoptimized(
+    pair = jit_unoptimized(
         jax.vmap(jax.value_and_grad(lambda C: getattr(erf, kind)(units, C).value))
     )
     for rank in (1, 2, 3, 4):
         W = rng.normal(size=(4, 1000, size, rank)) * 10.0 ** rng.uniform(0, 145, (4, 1000, 1, 1))
         W[:, :, 1] = W[:, :, 0] + np.array([0, 1e-8, 1e-4, 1])[:, None, None] * W[:, :, 1]
-        value, slope = both((W @ np.swapaxes(W, -1, -2)).reshape(-1, size, size))
+        value, slope = pair((W @ np.swapaxes(W, -1, -2)).reshape(-1, size, size))
         assert np.all(np.isfinite(value)) and np.all(np.isfinite(slope))
 
 

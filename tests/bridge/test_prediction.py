@@ -233,9 +233,9 @@ def test_long_work_is_announced_with_its_cost(capsys):
         record([J, np.ones(4)], step=step)
     problem = Problem.of(record.dataset(), None, 100, 0, False)
     assert cost.announce(problem, None) and not cost.announce(problem, False)
-    told = capsys.readouterr().err
-    assert "α = 20 (K = 4, M = 3, Tanh, both layers learn)" in told and "about" in told
-    assert "100 networks of N = 300 inputs for 6000 steps" in told
+    message = capsys.readouterr().err
+    assert "α = 20 (K = 4, M = 3, Tanh, both layers learn)" in message and "about" in message
+    assert "100 networks of N = 300 inputs for 6000 steps" in message
     tl.bridge.predict(record_of(RATE))
     assert capsys.readouterr().err == ""
     tl.bridge.predict(record_of(RATE), progress=True)

@@ -52,9 +52,9 @@ def test_a_record_is_the_dataset_of_a_simulation():
     )
     for name in simulated.data_vars:
         assert result[name].dims == simulated[name].dims
-    both = xr.concat([result, result], "run")
-    assert tl.simulation.aligned(both).sizes["run"] == 2
-    assert "escape_time" in tl.simulation.escape_times(both, height=0.1)
+    pair = xr.concat([result, result], "run")
+    assert tl.simulation.aligned(pair).sizes["run"] == 2
+    assert "escape_time" in tl.simulation.escape_times(pair, height=0.1)
     with pytest.raises(tl.InputError, match="only the user can repeat"):
         tl.results.recompute(result)
 
@@ -207,9 +207,9 @@ def resumed(tmp_path, step, factor):
     for done in range(61):
         record((1 + 0.01 * done) * J, step=done)
     record.dataset()
-    again = recorder(B, RATE, every=10, path=path)
-    again(factor * J, step=step)
-    return again.dataset()
+    second = recorder(B, RATE, every=10, path=path)
+    second(factor * J, step=step)
+    return second.dataset()
 
 
 def test_a_training_that_is_resumed_later_than_its_record_says_so(tmp_path):
@@ -300,9 +300,9 @@ def test_a_kill_leaves_a_whole_file(tmp_path):
     left = tl.results.load(path)
     J, B = weights()
     steps = round(float(left.time[-1]) * N)
-    again = trained(recorder(B, 0.005, every=10), J, B, 0.005, steps).dataset()
+    second = trained(recorder(B, 0.005, every=10), J, B, 0.005, steps).dataset()
     assert steps >= 200
-    xr.testing.assert_allclose(left.drop_attrs(), again.drop_attrs())
+    xr.testing.assert_allclose(left.drop_attrs(), second.drop_attrs())
 
 
 def test_lightning_is_told_the_start_and_every_step(monkeypatch):

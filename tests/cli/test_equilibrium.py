@@ -64,11 +64,11 @@ def test_a_phase_diagram_over_the_slope(tmp_path):
 
 
 def test_a_long_table_says_how_many_rows_it_leaves_out(capsys):
-    made = {name: ("activation", np.linspace(1.0, 2.0, 100)) for name in cli.LOADS}
-    made["unstable"][1][-1] = np.nan
+    result = {name: ("activation", np.linspace(1.0, 2.0, 100)) for name in cli.LOADS}
+    result["unstable"][1][-1] = np.nan
     order = {"order": ("activation", np.full(100, "continuous"))}
     betas = {"activation_beta": ("activation", np.arange(100.0))}
-    cli._print_diagram(xr.Dataset(made | order, betas), "swish", 2)
+    cli._print_diagram(xr.Dataset(result | order, betas), "swish", 2)
     out = capsys.readouterr().out
     assert "20 of 100 rows; --json prints all of them" in out
     assert "nan" not in out and out.count("continuous") == 20

@@ -97,8 +97,8 @@ def test_a_disk_that_fills_up_costs_nothing(run, small_disk, fallback):
     code, printed, err = run(*ONLINE, "--out", str(out), "--plot", str(plot))
     assert code == 1 and printed == run(*ONLINE)[1] and "final error" in printed
     for path in (out, plot):
-        (kept,) = fallback.glob(f"*/{path.name}")
-        words = f"{str(path)!r} could not be written (No space left on device); saved in {kept}"
+        (stored,) = fallback.glob(f"*/{path.name}")
+        words = f"{str(path)!r} could not be written (No space left on device); saved in {stored}"
         assert f"tutelage: {words}\n" in err
     assert results.load(out).identical(before) and not plot.exists()
     assert results.load(next(fallback.glob("*/run.csv"))).attrs["until"] == 4.0
@@ -141,11 +141,11 @@ def test_a_result_that_cannot_be_printed_is_kept(run, monkeypatch, tmp_path, fal
     path = tmp_path / "run.nc"
     code, _, err = run(*ONLINE, *(["--out", str(path)] if out else []))
     assert code == 1
-    (kept,) = [path] if out else fallback.glob("*/result.nc")
-    where = f"in {kept}" if out else f"saved in {kept}"
+    (stored,) = [path] if out else fallback.glob("*/result.nc")
+    where = f"in {stored}" if out else f"saved in {stored}"
     words = f"the standard output could not be written ({os.strerror(number)}); the curves: {where}"
     assert err == f"tutelage: {words}\n"
-    assert results.load(kept).attrs["computed_by"] == "online.evolve"
+    assert results.load(stored).attrs["computed_by"] == "online.evolve"
 
 
 def test_a_standard_output_that_is_closed_is_refused_before_any_work(run, monkeypatch):
@@ -170,8 +170,8 @@ def test_a_result_outlives_an_error_that_comes_after_it(run, monkeypatch, tmp_pa
     monkeypatch.setattr(online, "_fixed_points", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(*ONLINE, "--fixed-points")
-    (kept,) = fallback.glob("*/result.nc")
-    assert results.load(kept).attrs["learning_rate"] == 1.0
+    (stored,) = fallback.glob("*/result.nc")
+    assert results.load(stored).attrs["learning_rate"] == 1.0
 
 
 def test_examples_are_not_written_over(run, tmp_path):

@@ -104,13 +104,13 @@ def tried(command, option, texts, monkeypatch, capsys, tmp_path):
             cli.main()
         out, err = capsys.readouterr()
         plt.close("all")
-        told = f"{command} {option} {what}"
-        assert end.value.code in (0, None, 2), f"{told}: {err}"
-        assert "Traceback" not in err, told
+        message = f"{command} {option} {what}"
+        assert end.value.code in (0, None, 2), f"{message}: {err}"
+        assert "Traceback" not in err, message
         if end.value.code == 2:
-            assert err.strip() and len(err) < 2000, told
+            assert err.strip() and len(err) < 2000, message
         else:
-            assert not re.search(r"\bnan\b", out), f"{told}: {out}"
+            assert not re.search(r"\bnan\b", out), f"{message}: {out}"
 
 
 @pytest.mark.parametrize(

@@ -131,12 +131,17 @@ def test_a_section_that_cannot_be_written_is_kept_elsewhere(run, made, there, fu
     full_disk(".svg")
     code, out, err = run("reproduce", "made", "--figure", "1")
     assert (code, out) == (1, "")
-    (kept,) = there.glob("tutelage-*/made_fig1")
+    (stored,) = there.glob("tutelage-*/made_fig1")
     words = "'report' could not be written to (No space left on device); made_fig1 is"
-    assert f"{words} saved in {kept}" in err
+    assert f"{words} saved in {stored}" in err
     assert "the same command continues from there" in err
-    assert {path.suffix for path in (kept / "figures").iterdir()} == {".png", ".svg", ".pdf", ".nc"}
-    assert len(json.loads((kept / "parts" / "made_fig1.json").read_text())["rows"]) == 3
+    assert {path.suffix for path in (stored / "figures").iterdir()} == {
+        ".png",
+        ".svg",
+        ".pdf",
+        ".nc",
+    }
+    assert len(json.loads((stored / "parts" / "made_fig1.json").read_text())["rows"]) == 3
 
 
 def test_rows_are_printed_also_if_the_page_cannot_be_written(run, made, there, full_disk):

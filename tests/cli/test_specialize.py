@@ -71,14 +71,14 @@ def test_runs_that_diverge_are_said_to_and_recover_nothing(run, tmp_path):
 def test_runs_that_diverge_are_left_out(capsys):
     from tutelage.cli.specialize import print_training
 
-    made = deep.train("3", 2, inputs=5, outputs=4, epochs=1, examples=64, evaluation=50, runs=3)
-    print_training(made.isel(run=[0, 2]), 0.5)
+    run = deep.train("3", 2, inputs=5, outputs=4, epochs=1, examples=64, evaluation=50, runs=3)
+    print_training(run.isel(run=[0, 2]), 0.5)
     alone = capsys.readouterr().out.splitlines()
-    lost = (made["run"] == 1) & (made["epoch"] == 1)
+    lost = (run["run"] == 1) & (run["epoch"] == 1)
     for name in ("evaluation_loss", "teacher_correlation_1"):
-        made[name] = made[name].where(~lost)
-    made["outcome"] = made["outcome"].where(made["run"] != 1, "diverged")
-    print_training(made, 0.5)
+        run[name] = run[name].where(~lost)
+    run["outcome"] = run["outcome"].where(run["run"] != 1, "diverged")
+    print_training(run, 0.5)
     printed = capsys.readouterr().out.splitlines()
     assert "3 to epoch 1, 1 diverged and omitted below" in printed[0]
     assert [line.split() for line in printed[1:]] == [line.split() for line in alone[1:]]

@@ -53,7 +53,7 @@ def test_a_file_is_the_call_that_it_describes(run, file, tmp_path):
     assert (tmp_path / "heat.png").stat().st_size > 5000
     one = tl.Committee(1, tl.Erf())
     scenario = tl.Scenario(one, one)
-    made = tl.sweeps.run(
+    result = tl.sweeps.run(
         tl.online.evolve,
         {"learning_rate": [0.3, 0.5], "weight_decay": np.geomspace(1e-3, 0.1, 3)},
         scenario=scenario,
@@ -63,13 +63,13 @@ def test_a_file_is_the_call_that_it_describes(run, file, tmp_path):
         keep=tl.sweeps.last("generalization_error"),
         workers=1,
     )
-    assert tl.sweeps.load("study").drop_attrs().identical(made.drop_attrs())
+    assert tl.sweeps.load("study").drop_attrs().identical(result.drop_attrs())
     code, out, _ = run("sweep", "status", "study", "--json")
     status = json.loads(out)
     assert (status["points"], status["done"], status["failed"], status["missing"]) == (6, 6, 0, 0)
     code, out, _ = run("sweep", "show", "study", "--out", "study.nc", "--json")
-    assert np.array_equal(json.loads(out)["generalization_error"], made.generalization_error)
-    assert np.array_equal(tl.results.load("study.nc").ended_at, made.ended_at)
+    assert np.array_equal(json.loads(out)["generalization_error"], result.generalization_error)
+    assert np.array_equal(tl.results.load("study.nc").ended_at, result.ended_at)
     code, out, _ = run("sweep", "status", "study")
     assert code == 0 and "online.evolve" in out
 

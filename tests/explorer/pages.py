@@ -76,10 +76,10 @@ def faults(page):
     result = find_spec("axe_core_python")
     assert result and result.origin
     page.evaluate((Path(result.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
-    told = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    message = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
         (fault["id"], node["html"], node["failureSummary"])
-        for fault in told["violations"]
+        for fault in message["violations"]
         if fault["impact"] in ("serious", "critical")
         for node in fault["nodes"]
     ]

@@ -21,8 +21,8 @@ def test_each_module_stands_once_and_before_those_that_import_it():
 
 def test_the_browser_is_told_of_all_modules_at_once():
     page = (bundle.STATIC / "index.html").read_text(encoding="utf-8")
-    told = re.findall(r'modulepreload" href="/static/(\w+\.js)"', page)
-    assert sorted([*told, bundle.FIRST]) == MODULES
+    matches = re.findall(r'modulepreload" href="/static/(\w+\.js)"', page)
+    assert sorted([*matches, bundle.FIRST]) == MODULES
 
 
 @pytest.mark.parametrize("form", ['import "./a.js";', "export default 1;", "export { a };"])

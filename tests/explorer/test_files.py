@@ -20,12 +20,12 @@ SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
     """A report, a folder of trainings, and a folder that must not be shown."""
-    made = {name: tmp_path / name for name in ("report", "given", "hidden")}
-    for folder in (*made.values(), made["report"] / "figures", made["report"] / "parts"):
+    result = {name: tmp_path / name for name in ("report", "given", "hidden")}
+    for folder in (*result.values(), result["report"] / "figures", result["report"] / "parts"):
         folder.mkdir()
-    monkeypatch.setenv(files.REPORT, str(made["report"]))
-    monkeypatch.setenv(files.FILES, str(made["given"]))
-    return made
+    monkeypatch.setenv(files.REPORT, str(result["report"]))
+    monkeypatch.setenv(files.FILES, str(result["given"]))
+    return result
 
 
 def drawn(**given):

@@ -19,13 +19,13 @@ def asked(headers, *, method="GET", path="/api/picture", query="", token=None, p
     """Return status and headers of the answer."""
     scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
     scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
-    told = []
+    second = []
 
     async def send(message):
-        told.append(message)
+        second.append(message)
 
     asyncio.run(Guard(8765, token, public).around(_nothing)(scope, None, send))
-    return told[0]["status"], {n.decode(): v.decode() for n, v in told[0]["headers"]}
+    return second[0]["status"], {n.decode(): v.decode() for n, v in second[0]["headers"]}
 
 
 def status(headers, **how):

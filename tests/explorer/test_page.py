@@ -45,13 +45,13 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def pages(browser, server):
     """Open one page per width and colour scheme, because loading Plotly is slow."""
-    made = {}
+    result = {}
 
     def page_of(options):
         key = json.dumps(options, sort_keys=True)
-        if key not in made:
-            made[key] = Watched(browser.new_context(**options), server.address)
-        return made[key]
+        if key not in result:
+            result[key] = Watched(browser.new_context(**options), server.address)
+        return result[key]
 
     return page_of
 

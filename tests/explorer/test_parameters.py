@@ -26,8 +26,8 @@ RESERVED = {
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_is_described_whole(name):
-    told = described(VIEWS[name])
-    for parameter in told["parameters"]:
+    message = described(VIEWS[name])
+    for parameter in message["parameters"]:
         assert parameter["name"] not in RESERVED
         assert parameter["label"] and parameter["help"] and parameter["group"]
         if parameter["kind"] in ("number", "integer"):

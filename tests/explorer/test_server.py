@@ -301,8 +301,8 @@ def test_workers_that_are_killed_are_replaced_and_all_end_with_the_server():
         assert one.get("/api/picture", params=ERF).status_code == 200
         (worker,) = children(process[0].pid)
         os.kill(worker, signal.SIGKILL)
-        again = one.get("/api/picture", params={**ERF, "learning_rate": "0.8"})
-        assert again.status_code == 200
+        second = one.get("/api/picture", params={**ERF, "learning_rate": "0.8"})
+        assert second.status_code == 200
         (other,) = children(process[0].pid)
         assert other != worker
     with pytest.raises(ProcessLookupError):

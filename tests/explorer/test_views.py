@@ -142,8 +142,8 @@ def test_a_minimum_keeps_the_student_until_it_is_gone():
         _, picture = drawn("transitions", **erf, load=load, followed=before)
         assert picture["next"] == {"followed": after}
         # The same question again has the same answer.
-        again = drawn("transitions", **erf, load=load, followed=after)[1]
-        assert again["numbers"] == picture["numbers"]
+        second = drawn("transitions", **erf, load=load, followed=after)[1]
+        assert second["numbers"] == picture["numbers"]
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,10 @@ def test_a_phase_diagram_has_its_critical_line():
 
 def diagram_of(loads):
     """Made-up phase diagram with three different lines."""
-    made = {name: ("activation", y) for name, y in zip(LINES, LOADS, strict=True)}
+    result = {name: ("activation", y) for name, y in zip(LINES, LOADS, strict=True)}
     phase = (("activation", "load"), np.full((2, len(loads)), "unspecialized"))
     coords = {"activation_beta": ("activation", [1.0, 2.0]), "load": loads}
-    return xr.Dataset(made | {"phase": phase}, coords)
+    return xr.Dataset(result | {"phase": phase}, coords)
 
 
 LINES = ("appears", "coexists", "unstable")

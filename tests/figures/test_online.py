@@ -279,9 +279,9 @@ def test_the_error_of_the_integration_is_not_drawn_as_data_and_the_picture_says_
     drawn = axes.lines[0].get_ydata()
     assert np.nanmin(drawn) > 1e-8 > np.exp(-time[np.sum(np.isfinite(drawn))])
     assert len(axes.lines) == 1
-    for again in (axes, figures.error(of_theory, axes)):
-        told = [text.get_text() for text in again.texts]
-        assert told == ["below $10^{-8}$: error of the integration"]
+    for second in (axes, figures.error(of_theory, axes)):
+        message = [text.get_text() for text in second.texts]
+        assert message == ["below $10^{-8}$: error of the integration"]
     linear = figures.error(of_theory, scale="linear")
     assert len(linear.lines) == 1 and np.all(np.isfinite(linear.lines[0].get_ydata()))
     assert np.all(np.isfinite(figures.error(curve).lines[0].get_ydata()))  # not integrated here

@@ -96,6 +96,6 @@ def test_curves_tabulate_what_the_gate_computes():
 def test_tables_are_saved_and_reopened(tmp_path):
     result = specialization_loads(TWO, [0.0, math.inf], math.inf)
     tl.results.save(result, tmp_path / "loads.nc")
-    again = tl.results.load(tmp_path / "loads.nc")
-    assert again["coexists"].equals(result["coexists"])
-    assert list(again["order"].values) == list(result["order"].values)
+    loaded = tl.results.load(tmp_path / "loads.nc")
+    assert loaded["coexists"].equals(result["coexists"])
+    assert list(loaded["order"].values) == list(result["order"].values)

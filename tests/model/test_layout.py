@@ -11,8 +11,8 @@ STATE = tl.Overlaps.from_weights(W[:3], W[3:])
 
 
 def test_vectors_and_overlaps_are_the_same():
-    again = layout_of(3, 2).overlaps(to_vector(STATE), STATE.T)
-    assert np.array_equal(again.Q, STATE.Q) and np.array_equal(again.R, STATE.R)
+    second = layout_of(3, 2).overlaps(to_vector(STATE), STATE.T)
+    assert np.array_equal(second.Q, STATE.Q) and np.array_equal(second.R, STATE.R)
 
 
 def test_every_number_stands_where_the_layout_says():
@@ -43,8 +43,8 @@ def test_blocks_of_any_shape_have_positions_labels_and_axes():
     state = {"Q_group": q + np.swapaxes(q, -1, -2), "velocity_J": u[:, 0]}
     y = layout.vector(state)
     assert y.shape == (5, layout.size) and y[4, 1] == state["Q_group"][4, 0, 0, 1]
-    again = layout.arrays(y)
-    assert all(np.array_equal(again[name], x) for name, x in state.items())
+    second = layout.arrays(y)
+    assert all(np.array_equal(second[name], x) for name, x in state.items())
     axes = {name: dims for name, (dims, _) in layout.variables(y, ("time",)).items()}
     assert axes["Q_group"] == ("time", "group", "student", "student_2")
     assert layout.factors("first layer").tolist() == [2.0] * 9 + [1.0] * 4
@@ -72,5 +72,5 @@ def test_what_weights_can_have_stays_and_what_they_cannot_is_moved_there():
     moved = realizable(np.append(minus, [1.0, 2.0, 3.0])[None], twice.T[None], learning)[0]
     assert np.array_equal(moved[-3:], [1.0, 2.0, 3.0])
     result = learning.overlaps(moved, np.asarray(twice.T))
-    again = np.linalg.eigvalsh(result.Q - result.R @ np.linalg.pinv(twice.T) @ result.R.T)
-    np.testing.assert_allclose(again, [0.0, *lowest[1:]], rtol=0, atol=1e-12)
+    second = np.linalg.eigvalsh(result.Q - result.R @ np.linalg.pinv(twice.T) @ result.R.T)
+    np.testing.assert_allclose(second, [0.0, *lowest[1:]], rtol=0, atol=1e-12)

@@ -25,9 +25,9 @@ def test_weights_realise_the_overlaps(K, M, rank, extra):
     overlaps = tl.Overlaps.from_weights(*random_weights(K, M, 20, rank))
     J, B = overlaps.to_weights(K + M + extra)
     assert J.shape == (K, K + M + extra)
-    again = tl.Overlaps.from_weights(J, B).covariance
+    second = tl.Overlaps.from_weights(J, B).covariance
     scale = np.max(np.abs(overlaps.covariance))
-    assert np.max(np.abs(again - overlaps.covariance)) <= 8 * (K + M) * EPSILON * scale
+    assert np.max(np.abs(second - overlaps.covariance)) <= 8 * (K + M) * EPSILON * scale
 
 
 def test_overlaps_are_products_of_weights():

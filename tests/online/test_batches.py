@@ -119,8 +119,8 @@ def test_units_of_teachers_and_those_that_are_the_same(kind, name):
     assert name not in teachers.coords
     same = evolve(units=committees(several, several))
     assert same[name].values.tolist() == [0.1, 0.5] and f"teacher_{name}" not in same.coords
-    again = tl.results.recompute(same)
-    assert again.identical(same)
+    recomputed = tl.results.recompute(same)
+    assert recomputed.identical(same)
 
 
 @pytest.mark.parametrize("ending", ["nc", "csv"])
@@ -199,8 +199,8 @@ def test_runs_are_found_by_their_learning_rate_before_and_after_saving(tmp_path)
 
 
 def test_two_numbers_at_once_and_lengths_that_differ():
-    both = evolve(eta=np.array([0.3, 0.5]), weight_decay=np.array([0.0, 0.1]))
-    assert both.sel(weight_decay=0.1).learning_rate == 0.5
+    run = evolve(eta=np.array([0.3, 0.5]), weight_decay=np.array([0.0, 0.1]))
+    assert run.sel(weight_decay=0.1).learning_rate == 0.5
     with pytest.raises(InputError, match="one axis of runs"):
         evolve(eta=np.array([0.3, 0.5, 0.7]), weight_decay=np.array([0.0, 0.1]))
     with pytest.raises(InputError, match="the same length"):

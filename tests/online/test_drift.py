@@ -164,12 +164,12 @@ def test_runs_differ_in_how_fast_their_teachers_part():
     two = tl.Committee(2, tl.Linear())
     options = {"until": 2.0, "times": [0.0, 2.0]}
     start = tl.Overlaps(Q=[[0.5]], R=[[0.3, 0.1]], T=T)
-    both = tl.online.evolve(tl.Scenario(LINEAR, two, T, drift=drifts), start, 0.5, **options)
-    np.testing.assert_allclose(both.teacher_overlaps[:, 1, 0, 1], 0.5 * np.exp(-4 * drifts))
+    pair = tl.online.evolve(tl.Scenario(LINEAR, two, T, drift=drifts), start, 0.5, **options)
+    np.testing.assert_allclose(pair.teacher_overlaps[:, 1, 0, 1], 0.5 * np.exp(-4 * drifts))
     for run, drift in enumerate(drifts):
         one = tl.online.evolve(tl.Scenario(LINEAR, two, T, drift=drift), start, 0.5, **options)
-        np.testing.assert_allclose(both.R[run], one.R, atol=1e-9)  # the tolerance of a step
-        error = both.generalization_error[run]
+        np.testing.assert_allclose(pair.R[run], one.R, atol=1e-9)  # the tolerance of a step
+        error = pair.generalization_error[run]
         np.testing.assert_allclose(error, one.generalization_error, atol=1e-9)
 
 

@@ -49,7 +49,7 @@ def test_identical_students_move_like_one_that_shares_the_learning_rate(readout_
     E, single = embedding(flow.layout), flow_of_one(flow, merged(scenario, rate_of(ETA))[0])
     z = np.append(Y, 1.7)[: single.layout.size]
     rates, derivatives = system(single, share=2)(z, ETA)
-    both = linearized(flow, E @ z, ETA)
-    np.testing.assert_allclose(both.rates, E @ rates, atol=1e-14)
-    np.testing.assert_allclose(both.jacobian @ E, E @ derivatives[:, :-1], atol=1e-13)
-    np.testing.assert_allclose(both.by_rate, E @ derivatives[:, -1], atol=1e-14)
+    pair = linearized(flow, E @ z, ETA)
+    np.testing.assert_allclose(pair.rates, E @ rates, atol=1e-14)
+    np.testing.assert_allclose(pair.jacobian @ E, E @ derivatives[:, :-1], atol=1e-13)
+    np.testing.assert_allclose(pair.by_rate, E @ derivatives[:, -1], atol=1e-14)

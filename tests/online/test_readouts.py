@@ -85,8 +85,8 @@ def sampled(state, student, teacher, seed=0):
     e = s_M * h(y) @ V_TEACHER.T + noise - s_K * g(x) @ V.T
     delta = slope(x) * (e @ (s_K * V))
     dR = ETA * delta[:, :, None] * y[:, None, :] - NUMBERS["weight_decay"] * np.asarray(state.R)
-    both = delta[:, :, None] * x[:, None, :]
-    dQ = ETA * (both + both.swapaxes(1, 2)) + ETA**2 * delta[:, :, None] * delta[:, None, :]
+    pair = delta[:, :, None] * x[:, None, :]
+    dQ = ETA * (pair + pair.swapaxes(1, 2)) + ETA**2 * delta[:, :, None] * delta[:, None, :]
     dQ = dQ - 2 * NUMBERS["weight_decay"] * np.asarray(state.Q)
     dv = ETA_V * s_K * e[:, :, None] * g(x)[:, None, :] - NUMBERS["readout_decay"] * V
     i, k = np.triu_indices(2)
@@ -298,14 +298,14 @@ def test_runs_differ_in_rates_and_readouts():
     v = np.array([[[0.5, 0.2]], [[0.1, 0.9]]])
     scenario = scenario_of(tl.Erf(), tl.Erf(), v, [1.0, -0.5])
     start = state_of(scenario)
-    both = tl.online.evolve(scenario, start, 0.5, until=5, readout_rate=[0.2, 0.4], times=[0, 2, 5])
+    pair = tl.online.evolve(scenario, start, 0.5, until=5, readout_rate=[0.2, 0.4], times=[0, 2, 5])
     for run, each in enumerate(scenario.split_runs()):
         rate = [0.2, 0.4][run]
         one = tl.online.evolve(each, start, 0.5, until=5, readout_rate=rate, times=[0, 2, 5])
         for name in ("Q", "R", "readout", "generalization_error"):
             # Runs of a batch have steps of their own: the tolerance is all that differs.
-            np.testing.assert_allclose(both[name][run], one[name], atol=1e-8)
-    assert both.sel(readout_rate=0.4).readout.shape == (3, 1, 2)
+            np.testing.assert_allclose(pair[name][run], one[name], atol=1e-8)
+    assert pair.sel(readout_rate=0.4).readout.shape == (3, 1, 2)
 
 
 @pytest.mark.slow
@@ -405,8 +405,8 @@ def evolved(learning_rate=0.5, **options):
 def test_a_run_with_readouts_is_saved_and_computed_again(tmp_path):
     run = evolved(readout_rate=0.3, times=[0, 1])
     tl.results.save(run, tmp_path / "run.nc")
-    again = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
-    np.testing.assert_array_equal(again.readout, run.readout)
+    recomputed = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
+    np.testing.assert_array_equal(recomputed.readout, run.readout)
 
 
 @pytest.mark.parametrize("g", [tl.Erf(), pytest.param(tl.ReLU(), marks=pytest.mark.slow)])

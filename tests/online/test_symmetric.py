@@ -102,8 +102,8 @@ def test_any_activation_moves_as_stein_says():
     for v, a in np.ndindex(4, 4):
         pair = C[np.ix_([0, a], [0, a])]
         bent = trapezoidal(lambda u, w: -2 * np.tanh(u) * slope(u) * np.tanh(w), pair)
-        both = trapezoidal(lambda u, w: slope(u) * slope(w), pair)
-        expected[v] += (1 if a >= 2 else -1) * (C[0, v] * bent + C[v, a] * both)
+        second = trapezoidal(lambda u, w: slope(u) * slope(w), pair)
+        expected[v] += (1 if a >= 2 else -1) * (C[0, v] * bent + C[v, a] * second)
     reduced = rates(SymmetricFlow(full(2, tl.Tanh())), arrays(STATE), 0)
     np.testing.assert_allclose(reduced, [2, 2, 1, 1] * expected, rtol=0, atol=ROUNDING)
 

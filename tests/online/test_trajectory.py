@@ -136,8 +136,8 @@ def test_teachers_that_differ_may_come_to_rest():
 
 def test_a_rate_beyond_all_bounds_diverges_at_once():
     assert evolve(PERCEPTRON, START, 1e75, until=5).attrs["outcome"] == "diverged"
-    both = evolve(PERCEPTRON, START, [0.5, 1e60], until=5)
-    assert both.outcome.values.tolist() == ["reached", "diverged"]
+    run = evolve(PERCEPTRON, START, [0.5, 1e60], until=5)
+    assert run.outcome.values.tolist() == ["reached", "diverged"]
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,10 @@ def test_a_linear_unit_in_closed_form():
 
 def test_runs_side_by_side_have_the_schedule_as_well():
     options = {"until": 2.0, "times": [2.0], "weight_decay": falling}
-    both = tl.online.evolve(tl.Scenario(ONE, ONE), START, [0.5, 0.7], **options)
+    pair = tl.online.evolve(tl.Scenario(ONE, ONE), START, [0.5, 0.7], **options)
     for run, eta in enumerate((0.5, 0.7)):
         alone = tl.online.evolve(tl.Scenario(ONE, ONE), START, eta, **options)
-        np.testing.assert_allclose(both.Q[run], alone.Q, atol=1e-8)
+        np.testing.assert_allclose(pair.Q[run], alone.Q, atol=1e-8)
 
 
 @pytest.mark.slow

@@ -213,8 +213,8 @@ def test_the_onset_is_where_the_exact_second_derivative_vanishes(case):
         def free_energy(load, R, C, spread):
             overlaps = mp.matrix([[R + spread * wave[i][n] for n in range(M)] for i in range(K)])
             Q = mp.matrix([[1 if i == k else C for k in range(K)] for i in range(K)])
-            students, both = sum(map(kappa, Q)), sum(map(kappa, overlaps))
-            return load / 2 * (students - 2 * both) - mp.log(mp.det(Q - overlaps * overlaps.T)) / 2
+            students, pair = sum(map(kappa, Q)), sum(map(kappa, overlaps))
+            return load / 2 * (students - 2 * pair) - mp.log(mp.det(Q - overlaps * overlaps.T)) / 2
 
         def equations(load, R, C):
             which = ((0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 2))

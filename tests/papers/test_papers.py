@@ -114,8 +114,8 @@ def test_the_critical_learning_rates_are_quoted_alike_everywhere():
     names = ("non_monotonic", "plateau_vanishes", "diverges")
     assert tuple(CRITICAL[name][1] for name in names) == printed
     assert tuple(f"{rates.PRINTED[name]:.4f}" for name in names) == printed
-    told = re.search(r"citton2025 .* has ([\d.]+), ([\d.]+) and ([\d.]+)\.", _docstring())
-    assert told and told.groups() == printed
+    match = re.search(r"citton2025 .* has ([\d.]+), ([\d.]+) and ([\d.]+)\.", _docstring())
+    assert match and match.groups() == printed
     (column,) = columns((DOCS / "online.md").read_text("utf-8"), "printed")
     assert tuple(column) == (*printed, "–")
 

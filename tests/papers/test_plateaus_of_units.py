@@ -107,12 +107,12 @@ def test_the_length_can_be_read_off_a_curve(name):
 
 
 def test_the_solution_becomes_unstable_where_it_is_recorded():
-    exact, kept = (
+    exact, stored = (
         solution_loses_stability(plateaus.scenario(plateaus.units()["erf"])),
         KEPT.sel(unit="erf"),
     )
-    error = exact.error + float(kept["unstable_error"])
-    assert abs(float(kept["unstable"]) - exact.value) < error
+    error = exact.error + float(stored["unstable_error"])
+    assert abs(float(stored["unstable"]) - exact.value) < error
 
 
 @pytest.mark.slow
@@ -143,10 +143,10 @@ def test_the_saddle_turns_round_at_the_recorded_rate(name):
 
 @pytest.mark.slow
 def test_what_is_recorded_is_computed_again():
-    again, one = plateaus.measured(("GELU",)).isel(unit=0), KEPT.sel(unit="GELU")
+    second, one = plateaus.measured(("GELU",)).isel(unit=0), KEPT.sel(unit="GELU")
     for key in ("height", "length", "growth"):
-        error = float(again[f"{key}_error"] + one[f"{key}_error"])
-        assert abs(float(again[key] - one[key])) < error + 1e-9
+        error = float(second[f"{key}_error"] + one[f"{key}_error"])
+        assert abs(float(second[key] - one[key])) < error + 1e-9
 
 
 @pytest.mark.slow

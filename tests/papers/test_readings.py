@@ -66,11 +66,11 @@ def test_what_holds_only_in_a_reading_of_ours_says_so(rows, ours, verdict):
 
 
 def test_numbers_have_readings_too():
-    both = {
+    pair = {
         "text": compare("p", "i", digits("0.34"), 0.5),
         "code": compare("p", "i", digits("0.34"), 0.341),
     }
-    result = in_each_reading("i", "σ", both)
+    result = in_each_reading("i", "σ", pair)
     assert result.verdict == "depends" and result.note.startswith(
         "Depends on σ. text: 0.5, differs."
     )

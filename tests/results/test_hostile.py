@@ -561,14 +561,14 @@ def test_generated_stores_and_checkpoints_are_refused_or_right(tmp_path, request
     with Checkpoint(path, {"work": "this"}) as checkpoint:
         checkpoint.save({"x": np.arange(5.0)})
     contents = {name: (store / name).read_bytes() for name in ("manifest.json", "000001.nc")}
-    kept = path.read_bytes()
+    stored = path.read_bytes()
     request.getfixturevalue("nothing_happens")
     for seed in range(100):
         name = ("manifest.json", "000001.nc")[seed % 2]
         for one, content in contents.items():
             changed = mutated(content, seed) if one == name else content
             (store / one).write_bytes(signed(changed, Path(one).suffix))
-        path.write_bytes(mutated(kept, seed))
+        path.write_bytes(mutated(stored, seed))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _refused_or_right(store, path)

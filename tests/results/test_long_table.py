@@ -51,22 +51,22 @@ def saved(dataset, path):
 
 @pytest.mark.parametrize("dataset", [RUNS, *ODD.values()], ids=["runs", *ODD])
 def test_a_table_is_read_back_bit_for_bit(tmp_path, dataset):
-    again = saved(dataset, tmp_path / "run.csv")
-    xr.testing.assert_identical(again, indexed(dataset))
+    second = saved(dataset, tmp_path / "run.csv")
+    xr.testing.assert_identical(second, indexed(dataset))
     for name, variable in dataset.variables.items():
         if variable.dtype != object:
-            assert again[name].dtype == variable.dtype
+            assert second[name].dtype == variable.dtype
             number = variable.dtype.kind == "f"
             here = ~np.isnan(variable.values) if number else np.full(variable.shape, True)
-            assert again[name].values[here].tobytes() == variable.values[here].tobytes()
+            assert second[name].values[here].tobytes() == variable.values[here].tobytes()
 
 
 def test_a_result_is_computed_again_from_its_table(tmp_path):
     one = tl.Committee(1, tl.Erf())
     start = tl.Overlaps(Q=[[0.25]], R=[[0.1]], T=[[1.0]])
     run = tl.online.evolve(tl.Scenario(one, one), start, [0.5, 0.3], until=2.0)
-    again = saved(run, tmp_path / "run.csv")
-    xr.testing.assert_identical(results.recompute(again), run)
+    second = saved(run, tmp_path / "run.csv")
+    xr.testing.assert_identical(results.recompute(second), run)
 
 
 def test_pandas_reads_a_column_for_each_index_and_variable(tmp_path):

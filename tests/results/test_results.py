@@ -31,28 +31,28 @@ def test_a_saved_result_comes_back_with_all_its_attributes(tmp_path):
 def test_a_file_is_enough_to_compute_its_result_again(tmp_path, rates):
     saved = run(rates)
     results.save(saved, tmp_path / "run.nc")
-    again = results.recompute(results.load(tmp_path / "run.nc"))
+    recomputed = results.recompute(results.load(tmp_path / "run.nc"))
     for name in ("Q", "R", "generalization_error"):
         # The same compiled code on the same numbers: equal to the last bit.
-        np.testing.assert_array_equal(again[name], saved[name])
+        np.testing.assert_array_equal(recomputed[name], saved[name])
 
 
 def test_a_run_that_ended_by_itself_does_so_again(tmp_path):
     # K = M = 1 without decay: the error vanishes exponentially.
     saved = tl.online.evolve(tl.Scenario(ONE, ONE), START, learning_rate=1.0, until=1000.0)
     assert saved.attrs["outcome"] == "converged"
-    again = results.recompute(saved)
-    assert again.attrs["outcome"] == "converged"
-    np.testing.assert_array_equal(again["time"], saved["time"])
+    recomputed = results.recompute(saved)
+    assert recomputed.attrs["outcome"] == "converged"
+    np.testing.assert_array_equal(recomputed["time"], saved["time"])
 
 
 @pytest.mark.slow
 def test_the_method_of_the_averages_is_remembered():
     method = tl.averages.Hermite(order=6)
     saved = run(method=method, times=[1.0, 2.0], until=2.0)
-    again = results.recompute(saved)
-    assert again.attrs["method"] == saved.attrs["method"]
-    np.testing.assert_array_equal(again["R"], saved["R"])
+    recomputed = results.recompute(saved)
+    assert recomputed.attrs["method"] == saved.attrs["method"]
+    np.testing.assert_array_equal(recomputed["R"], saved["R"])
 
 
 UNITS = [tl.ReLU(), tl.LeakyReLU(0.1), tl.Linear(), tl.Erf(), tl.Erf(1.0), tl.Sigmoid(2.0)]
@@ -95,10 +95,10 @@ def simulated(simulator, seed=7, **options):
 def test_a_file_is_enough_to_simulate_again(tmp_path, simulator, options):
     saved = simulated(simulator, **options)
     results.save(saved, tmp_path / "runs.nc")
-    again = results.recompute(results.load(tmp_path / "runs.nc"))
+    recomputed = results.recompute(results.load(tmp_path / "runs.nc"))
     for name in ("time", "Q", "R", "generalization_error"):
-        np.testing.assert_array_equal(again[name], saved[name])
-    assert again.attrs == saved.attrs
+        np.testing.assert_array_equal(recomputed[name], saved[name])
+    assert recomputed.attrs == saved.attrs
 
 
 @pytest.mark.parametrize("seed", [2**31, 2**63 - 1])
@@ -106,9 +106,9 @@ def test_a_seed_of_more_than_32_bits_is_kept(tmp_path, seed):
     saved = simulated("chain", seed=seed)
     results.save(saved, tmp_path / "runs.nc")
     assert saved.attrs["seed"] == seed  # what the caller has is left alone
-    again = results.recompute(results.load(tmp_path / "runs.nc"))
-    assert again.attrs["seed"] == seed
-    np.testing.assert_array_equal(again["R"], saved["R"])
+    recomputed = results.recompute(results.load(tmp_path / "runs.nc"))
+    assert recomputed.attrs["seed"] == seed
+    np.testing.assert_array_equal(recomputed["R"], saved["R"])
 
 
 @pytest.mark.parametrize(

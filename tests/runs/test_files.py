@@ -157,10 +157,10 @@ def test_every_damaged_checkpoint_is_refused_or_as_it_was(tmp_path):
         damaged[place] ^= 1
         path.write_bytes(damaged)
         try:
-            kept = Checkpoint(path, {"seed": 1}).load()
+            loaded = Checkpoint(path, {"seed": 1}).load()
         except InputError:
             continue
-        np.testing.assert_array_equal(kept["finished"], np.arange(4.0))
+        np.testing.assert_array_equal(loaded["finished"], np.arange(4.0))
 
 
 def test_whatever_writes_a_file_in_the_package_replaces_it_as_a_whole():

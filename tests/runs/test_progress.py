@@ -154,9 +154,9 @@ TOLD = {
 )
 def test_long_work_is_told_from_its_beginning_to_its_end(verb, monkeypatch):
     room, units = TOLD[verb]
-    told = Told()
-    monkeypatch.setattr(f"tutelage.{room}.Progress", told)
+    message = Told()
+    monkeypatch.setattr(f"tutelage.{room}.Progress", message)
     public()[verb](**CALLS[verb](), progress=True)
-    assert told.what == units and told == sorted(told)
-    assert 0 < told[0] <= told[-1] == told.total or verb == "online.evolve_symmetric"
-    assert len(told) > 1 or told.total == 1
+    assert message.what == units and message == sorted(message)
+    assert 0 < message[0] <= message[-1] == message.total or verb == "online.evolve_symmetric"
+    assert len(message) > 1 or message.total == 1

@@ -119,10 +119,10 @@ def test_a_program_is_stored_once_and_loaded(store):
     first = doubled(x)
     assert count(store) == 1
     doubled.programs.clear()
-    again = doubled(x)
+    second = doubled(x)
     assert count(store) == 1
-    assert first["product"].tolist() == again["product"].tolist() == [2.0, 4.0]
-    assert again["shape"].tolist() == [2]
+    assert first["product"].tolist() == second["product"].tolist() == [2.0, 4.0]
+    assert second["shape"].tolist() == [2]
 
 
 def test_shapes_and_constants_have_programs_of_their_own(store):

@@ -77,8 +77,8 @@ def spreading(spread, shift):
     steady = np.ones_like(R)
     values = {"Q": steady[..., None, None], "R": R[..., None, None], "generalization_error": steady}
     axes = {"Q": ("student", "student_2"), "R": ("student", "teacher"), "generalization_error": ()}
-    made = {name: (("run", "time", *axes[name]), value) for name, value in values.items()}
-    return xr.Dataset(made, coords={"time": np.arange(float(len(spread)))})
+    result = {name: (("run", "time", *axes[name]), value) for name, value in values.items()}
+    return xr.Dataset(result, coords={"time": np.arange(float(len(spread)))})
 
 
 @pytest.mark.parametrize(
@@ -196,12 +196,12 @@ def test_only_times_at_which_all_is_there_are_compared_and_the_others_are_told()
     gone = runs.where((runs["run"] != 3) | (runs["time"] < 6.0))
     comparison = compare(theory().sel(time=slice(0, 8)), gone)
     assert comparison.times[-1] == 5.75 and comparison.diverged == 1
-    told = "43% of the time was not compared: α = 5.75 to 10; a run diverges after that"
-    assert comparison.left_out == told
+    message = "43% of the time was not compared: α = 5.75 to 10; a run diverges after that"
+    assert comparison.left_out == message
     short = compare(theory().sel(time=slice(0, 4)), runs)
     assert short.times[-1] == 4.0
-    told = "60% of the time was not compared: α = 4 to 10; the theory ends there"
-    assert short.left_out == told and told in str(short)
+    message = "60% of the time was not compared: α = 4 to 10; the theory ends there"
+    assert short.left_out == message and message in str(short)
     assert compare(theory(), runs).left_out == ""
 
 

@@ -177,9 +177,9 @@ def test_drift_and_batch_are_computed_again():
     runs = tl.simulation.chain(
         scenario(1, 1, 0.3), start(1, 1), 0.8, dimension=20, until=0.5, runs=2, batch=3
     )
-    again = tl.results.recompute(runs)
-    assert again.attrs["batch"] == 3
-    assert np.array_equal(again.R, runs.R)
+    recomputed = tl.results.recompute(runs)
+    assert recomputed.attrs["batch"] == 3
+    assert np.array_equal(recomputed.R, runs.R)
 
 
 def test_a_triangle_keeps_all_products():

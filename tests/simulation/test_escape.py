@@ -133,8 +133,8 @@ def test_without_a_preference_the_escape_time_grows_as_the_logarithm_of_n():
         assert result.attrs["escaped"] > 240
         times.append(result["escape_time"].fillna(np.inf).values)
     draw = np.random.default_rng(0)
-    again = [np.median(draw.choice(t, (400, 256)), axis=1) for t in times]
-    difference, error = np.median(times[1]) - np.median(times[0]), np.std(again[1] - again[0])
+    second = [np.median(draw.choice(t, (400, 256)), axis=1) for t in times]
+    difference, error = np.median(times[1]) - np.median(times[0]), np.std(second[1] - second[0])
     expected = np.log(16) / (2 * plateau.point.eigenvalues[0].real)
     # 3.3 standard errors are exceeded once in a thousand seeds.
     assert abs(difference - expected) < 3.3 * error < expected / 3

@@ -46,9 +46,9 @@ def test_a_student_that_is_a_teacher_has_nothing_outside():
 
 def test_starts_of_many_runs_are_factorized_together():
     two = [STARTS["regular"], of_weights(2 * WEIGHTS[:2], WEIGHTS[2:5])]
-    both = tl.Overlaps(*(np.stack([getattr(s, n) for s in two]) for n in ("Q", "R", "T")))
+    pair = tl.Overlaps(*(np.stack([getattr(s, n) for s in two]) for n in ("Q", "R", "T")))
     for run, start in enumerate(two):
-        for together, alone in zip(factorize(both), factorize(start), strict=True):
+        for together, alone in zip(factorize(pair), factorize(start), strict=True):
             np.testing.assert_allclose(together[run], alone, rtol=0, atol=1e-14)
 
 

@@ -37,8 +37,8 @@ def test_standard_errors_are_those_of_repeated_studies():
     studies = [finite_size(theory(), made(seed, runs=100)).attrs for seed in range(30)]
     for name in ("mean", "spread"):
         values = np.array([study[f"{name}_exponent"] for study in studies])
-        told = np.mean([study[f"{name}_exponent_standard_error"] for study in studies])
-        assert 0.6 < told / np.std(values, ddof=1) < 1.6
+        message = np.mean([study[f"{name}_exponent_standard_error"] for study in studies])
+        assert 0.6 < message / np.std(values, ddof=1) < 1.6
 
 
 def test_the_table_has_deviation_error_and_spread_of_every_size():
@@ -59,10 +59,10 @@ def test_a_sweep_over_the_dimension_is_the_list_of_its_ensembles():
     study = xr.concat(
         [one.drop_attrs() for one in runs], pd.Index(SIZES, name="dimension"), join="outer"
     )
-    told = study.assign_attrs(fixed=json.dumps({"learning_rate": 0.5}))
-    assert finite_size(curve, told).drop_attrs().identical(finite_size(curve, runs).drop_attrs())
+    message = study.assign_attrs(fixed=json.dumps({"learning_rate": 0.5}))
+    assert finite_size(curve, message).drop_attrs().identical(finite_size(curve, runs).drop_attrs())
     with pytest.raises(InputError, match=r"theory: got the learning_rate 0\.4"):
-        finite_size(curve.assign_attrs(learning_rate=0.4), told)
+        finite_size(curve.assign_attrs(learning_rate=0.4), message)
 
 
 @pytest.mark.slow

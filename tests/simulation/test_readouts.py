@@ -490,5 +490,5 @@ def test_every_run_may_begin_with_a_readout_of_its_own(verb, readout_rate):
             np.testing.assert_allclose(one.readout, alone.readout, rtol=0, atol=1e-13)
         else:
             np.testing.assert_array_equal(one.readout, np.broadcast_to(v, one.readout.shape))
-    again = tl.results.recompute(result)
-    np.testing.assert_array_equal(again.readout, result.readout)
+    recomputed = tl.results.recompute(result)
+    np.testing.assert_array_equal(recomputed.readout, result.readout)

@@ -139,10 +139,10 @@ def test_students_that_start_apart_keep_their_names_where_teachers_can_change_th
 def test_a_run_that_diverged_is_relabelled_by_its_last_state():
     runs = ensemble()
     gone = relabelled(runs, [1, 0], [0, 1, 2]).isel(run=[0]).where(runs["time"] < 3)
-    both = xr.concat(
+    pair = xr.concat(
         [runs.isel(run=[0]).where(runs["time"] < 3), gone], "run", combine_attrs="override"
     )
-    result = aligned(both)
+    result = aligned(pair)
     np.testing.assert_array_equal(result["R"][1], result["R"][0])
 
 

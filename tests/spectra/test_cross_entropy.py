@@ -133,8 +133,8 @@ def sure_examples(network, θ):
         best = np.sort(z, axis=1)
         y, margin = z.argmax(axis=1), best[:, -1] - best[:, -2]
     order = np.argsort(-margin)
-    kept = np.concatenate([order[y[order] == label][:3] for label in np.unique(y)])
-    return X[kept], z[kept], y[kept]
+    stored = np.concatenate([order[y[order] == label][:3] for label in np.unique(y)])
+    return X[stored], z[stored], y[stored]
 
 
 @pytest.mark.parametrize("outputs", [pytest.param(1, marks=pytest.mark.slow), 3])

@@ -29,36 +29,36 @@ def margin_of_separation(made):
 
 
 def test_the_linear_set_has_the_size_of_the_papers_and_a_line_separates_it():
-    made = linear_examples()
-    assert made.inputs.shape == (51, 2)
-    assert np.bincount(made.labels).tolist() == [30, 21]
+    result = linear_examples()
+    assert result.inputs.shape == (51, 2)
+    assert np.bincount(result.labels).tolist() == [30, 21]
     # Points keep a distance of 0.1 from a line whose w, scaled to max|w_i| = 1, has length √1.25.
-    assert margin_of_separation(made) >= 0.1 * np.sqrt(1.25) - 1e-9
+    assert margin_of_separation(result) >= 0.1 * np.sqrt(1.25) - 1e-9
 
 
 def test_the_curved_set_has_the_size_of_the_papers_and_no_line_separates_it():
-    made = curved_examples()
-    assert made.inputs.shape == (863, 2)
-    assert np.bincount(made.labels).tolist() == [383, 480]
-    assert margin_of_separation(made) < 1e-9
+    result = curved_examples()
+    assert result.inputs.shape == (863, 2)
+    assert np.bincount(result.labels).tolist() == [383, 480]
+    assert margin_of_separation(result) < 1e-9
     # Neighbours belong to the same class: 3 nearest of the others classify almost all.
-    apart = np.linalg.norm(made.inputs[:, None] - made.inputs, axis=-1)
+    apart = np.linalg.norm(result.inputs[:, None] - result.inputs, axis=-1)
     np.fill_diagonal(apart, np.inf)
-    votes = made.labels[np.argsort(apart, axis=1)[:, :3]].mean(axis=1) > 0.5
-    assert np.mean(votes == made.labels) > 0.95
+    votes = result.labels[np.argsort(apart, axis=1)[:, :3]].mean(axis=1) > 0.5
+    assert np.mean(votes == result.labels) > 0.95
 
 
 @pytest.mark.parametrize("make", [linear_examples, curved_examples])
 def test_the_seed_decides_what_is_drawn(make):
-    first, again, other = make(seed=1), make(seed=1), make(seed=2)
-    np.testing.assert_array_equal(first.inputs, again.inputs)
+    first, second, other = make(seed=1), make(seed=1), make(seed=2)
+    np.testing.assert_array_equal(first.inputs, second.inputs)
     assert not np.array_equal(first.inputs, other.inputs)
 
 
 def test_the_digits_are_1797_images_in_ten_classes():
-    made = digits()
-    assert made.inputs.shape == (1797, 64) and made.classes == 10
-    assert made.inputs.min() == 0.0 and made.inputs.max() == 1.0
+    result = digits()
+    assert result.inputs.shape == (1797, 64) and result.classes == 10
+    assert result.inputs.min() == 0.0 and result.inputs.max() == 1.0
 
 
 def test_without_scikit_learn_the_digits_say_what_to_install(monkeypatch):
@@ -69,17 +69,17 @@ def test_without_scikit_learn_the_digits_say_what_to_install(monkeypatch):
 
 @pytest.mark.parametrize("ending", [".mat", ".npz", ".csv"])
 def test_files_hold_the_same_examples(tmp_path, ending):
-    made, file = linear_examples(20), tmp_path / f"points{ending}"
+    result, file = linear_examples(20), tmp_path / f"points{ending}"
     if ending == ".mat":
-        savemat(file, {"X": made.inputs, "y": made.labels[:, None].astype(np.uint8)})
+        savemat(file, {"X": result.inputs, "y": result.labels[:, None].astype(np.uint8)})
     elif ending == ".npz":
-        np.savez(file, X=made.inputs, y=made.labels)
+        np.savez(file, X=result.inputs, y=result.labels)
     else:
-        table = np.column_stack([made.inputs, made.labels])
+        table = np.column_stack([result.inputs, result.labels])
         np.savetxt(file, table, delimiter=",", header="a,b,class", comments="", fmt="%.17g")
     read = load_examples(file)
-    np.testing.assert_array_equal(read.inputs, made.inputs)
-    np.testing.assert_array_equal(read.labels, made.labels)
+    np.testing.assert_array_equal(read.inputs, result.inputs)
+    np.testing.assert_array_equal(read.labels, result.labels)
     assert (read.classes, read.name) == (2, "points")
 
 
@@ -106,8 +106,8 @@ def test_a_file_without_the_variables_says_which_it_has(tmp_path):
     np.savez(tmp_path / "a.npz", features=np.ones((2, 1)), y=[0, 1])
     with pytest.raises(InputError, match=r"features, y.*'X' is expected"):
         load_examples(tmp_path / "a.npz")
-    made = load_examples(tmp_path / "a.npz", inputs="features")
-    assert made.inputs.shape == (2, 1)
+    result = load_examples(tmp_path / "a.npz", inputs="features")
+    assert result.inputs.shape == (2, 1)
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,13 @@ NETWORKS = {
 
 def loss_and_parameters(name, outputs):
     y = np.arange(12) % max(outputs, 2)
-    made = examples(X, y)
+    result = examples(X, y)
     activation, beta = NETWORKS[name]
     network = Classifier((3, 4, 2, outputs), activation, beta)
     parameters = network.initial(jax.random.key(3))
     # Biases away from zero: no field of a ReLU unit lies on its kink.
     parameters = parameters._replace(biases=tuple(b + 0.1 for b in parameters.biases))
-    return Loss(network, jnp.asarray(made.inputs), jnp.asarray(made.labels)), parameters
+    return Loss(network, jnp.asarray(result.inputs), jnp.asarray(result.labels)), parameters
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def test_the_cross_entropy_does_not_overflow(outputs):
 def test_two_outputs_are_one_with_twice_the_logit():
     """softmax(z, −z) = σ(2z): both ways to classify into two are the same."""
     z, y = jnp.array([[0.3], [-1.2], [2.0]]), jnp.array([1, 0, 0])
-    both = jnp.concatenate([-z / 2, z / 2], axis=1)
-    np.testing.assert_allclose(cross_entropy(z, y), cross_entropy(both, y), atol=1e-15)
+    pair = jnp.concatenate([-z / 2, z / 2], axis=1)
+    np.testing.assert_allclose(cross_entropy(z, y), cross_entropy(pair, y), atol=1e-15)
 
 
 def test_a_trainable_beta_moves_and_a_fixed_one_is_no_parameter(batch):
@@ -186,9 +186,9 @@ def test_the_setting_of_the_authors_is_recorded_and_computed_again(tmp_path):
     options = {"beta_start": (0.0, 0.005), "output": "sigmoid", "optimizer": Adam(0.01, 0.999)}
     run = train(network, three, runs=2, spectra=(), **options, **SHORT)
     tl.results.save(run, tmp_path / "run.nc")
-    again = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
+    recomputed = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
     for name in run.data_vars:
-        np.testing.assert_array_equal(again[name], run[name])
+        np.testing.assert_array_equal(recomputed[name], run[name])
     # β begins near 0: so do all logits, and every output is ln 2.
     np.testing.assert_allclose(run["loss"].values[:, 0], np.log(2), atol=0.02)
 
@@ -203,10 +203,10 @@ def test_spectra_are_missing_where_they_were_not_asked_for():
 def test_a_saved_run_reopens_and_computes_again(batch, tmp_path):
     tl.results.save(batch, tmp_path / "run.nc")
     read = tl.results.load(tmp_path / "run.nc")
-    again = tl.results.recompute(read)
-    assert again.attrs == batch.attrs
+    recomputed = tl.results.recompute(read)
+    assert recomputed.attrs == batch.attrs
     for name in batch.data_vars:
-        np.testing.assert_array_equal(again[name], batch[name])
+        np.testing.assert_array_equal(recomputed[name], batch[name])
         np.testing.assert_array_equal(read[name], batch[name])
     assert float(read.attrs["tolerance"]) == 1e-12
 
@@ -298,6 +298,6 @@ def test_a_density_of_a_function_is_not_computed_again():
 def test_the_units_of_a_gate_are_made_again(activation, tmp_path):
     run = train(Classifier((2, 4, 1), activation), LINE, **SHORT)
     tl.results.save(run, tmp_path / "run.nc")
-    again = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
+    recomputed = tl.results.recompute(tl.results.load(tmp_path / "run.nc"))
     for name in run.data_vars:
-        np.testing.assert_array_equal(again[name], run[name])
+        np.testing.assert_array_equal(recomputed[name], run[name])

@@ -272,5 +272,5 @@ def test_a_point_that_exhausts_the_memory_of_its_worker_fails_alone():
         by_hand("--memory-limit", "900MB", environment=cluster.AWAKE) as (_, _, address),
         pytest.warns(UserWarning, match="1 of 2 points failed"),
     ):
-        made = tl.sweeps.run(tl.gates.thermodynamics, over, workers=address, **fixed)
-    assert made.failure.values[0] == "" and "want of memory" in str(made.failure.values[1])
+        run = tl.sweeps.run(tl.gates.thermodynamics, over, workers=address, **fixed)
+    assert run.failure.values[0] == "" and "want of memory" in str(run.failure.values[1])

@@ -45,10 +45,10 @@ def test_swept_arguments_are_dimensions_and_every_point_is_what_a_loop_gives(fou
 
 def test_a_point_gives_the_same_bits_in_any_company(found):
     other = {"learning_rate": [0.7, 1.0, 0.9, 0.3, 0.2], "weight_decay": [0.01, 0.3, 0.0]}
-    again = study(other)
-    both = {"learning_rate": [0.3, 1.0], "weight_decay": [0.0, 0.01]}
-    part = found.sel(both).drop_attrs()
-    xr.testing.assert_identical(again.sel(both).drop_attrs(), part)
+    second = study(other)
+    pair = {"learning_rate": [0.3, 1.0], "weight_decay": [0.0, 0.01]}
+    part = found.sel(pair).drop_attrs()
+    xr.testing.assert_identical(second.sel(pair).drop_attrs(), part)
 
 
 @pytest.mark.slow
@@ -68,8 +68,8 @@ def test_so_it_does_with_units_of_every_kind(student, teacher, start, monkeypatc
     xr.testing.assert_identical(part, one.drop_attrs())
     monkeypatch.setattr(groups, "GROWS", 1)
     backwards = {name: values[::-1] for name, values in over.items()}
-    again = study(backwards, **fixed).sel(over)
-    xr.testing.assert_identical(again.drop_attrs(), every.drop_attrs())
+    second = study(backwards, **fixed).sel(over)
+    xr.testing.assert_identical(second.drop_attrs(), every.drop_attrs())
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_parameters_of_units_and_starts_are_points_of_one_call(monkeypatch):
     monkeypatch.setattr(compute, "evolved", lambda some: calls.append(len(some)) or evolved(some))
     starts = [START, tl.Overlaps(Q=[[0.5]], R=[[0.0]], T=[[1.0]])]
     units = [tl.LeakyReLU(0.1), tl.LeakyReLU(0.3)]
-    made = tl.sweeps.run(
+    run = tl.sweeps.run(
         tl.online.evolve,
         {"activation": units, "start": starts},
         **{name: x for name, x in FIXED.items() if name != "start"},
@@ -87,52 +87,52 @@ def test_parameters_of_units_and_starts_are_points_of_one_call(monkeypatch):
         workers=1,
     )
     assert calls == [4]
-    assert made.activation.values.tolist() == ["LeakyReLU(0.1)", "LeakyReLU(0.3)"]
-    assert made.start.values.tolist() == [0, 1]
-    assert made.Q.isel(activation=0, start=1, time=0).item() == 0.5
+    assert run.activation.values.tolist() == ["LeakyReLU(0.1)", "LeakyReLU(0.3)"]
+    assert run.start.values.tolist() == [0, 1]
+    assert run.Q.isel(activation=0, start=1, time=0).item() == 0.5
     unit = tl.Committee(1, units[1])
     alone = tl.online.evolve(
         **{**FIXED, "scenario": tl.Scenario(unit, unit), "start": starts[1]}, learning_rate=0.5
     )
-    np.testing.assert_allclose(made.R.isel(activation=1, start=1), alone.R, atol=1e-8)
+    np.testing.assert_allclose(run.R.isel(activation=1, start=1), alone.R, atol=1e-8)
 
 
 def test_readouts_are_swept_in_one_call(monkeypatch):
     calls = []
     evolved = compute.evolved
     monkeypatch.setattr(compute, "evolved", lambda some: calls.append(len(some)) or evolved(some))
-    made = study({"readout": [[0.5], [2.0]], "readout_decay": [0.0]}, learning_rate=0.5)
+    result = study({"readout": [[0.5], [2.0]], "readout_decay": [0.0]}, learning_rate=0.5)
     assert calls == [2]
     for number, v in enumerate([0.5, 2.0]):
         unit = tl.Committee(1, tl.Erf(), readout=[v])
         alone = tl.online.evolve(
             **{**FIXED, "scenario": tl.Scenario(unit, unit)}, learning_rate=0.5
         )
-        np.testing.assert_allclose(made.R[number, 0], alone.R, atol=1e-8)
+        np.testing.assert_allclose(result.R[number, 0], alone.R, atol=1e-8)
 
 
 def test_a_grid_a_table_and_zipped_lists_are_the_same_points(found):
     rows = [{"learning_rate": a, "weight_decay": b} for a, b in [(1.0, 0.01), (0.3, 0.0)]]
     for table in (pd.DataFrame(rows), tl.sweeps.zipped(pd.DataFrame(rows).to_dict("list"))):
-        made = study(table)
-        assert made.generalization_error.dims == ("point", "time")
-        assert made.learning_rate.values.tolist() == [1.0, 0.3]
+        result = study(table)
+        assert result.generalization_error.dims == ("point", "time")
+        assert result.learning_rate.values.tolist() == [1.0, 0.3]
         for number, row in enumerate(rows):
-            assert np.array_equal(made.R.isel(point=number), found.R.sel(row))
+            assert np.array_equal(result.R.isel(point=number), found.R.sel(row))
 
 
 def test_results_of_several_sizes_have_what_they_lack_missing():
     starts = [tl.Overlaps(Q=0.2 * np.eye(K), R=np.zeros((K, 1)), T=np.eye(1)) for K in (1, 2)]
-    made = tl.sweeps.run(
+    run = tl.sweeps.run(
         tl.online.evolve,
         tl.sweeps.zipped({"student_units": [1, 2], "start": starts}),
         **{name: x for name, x in FIXED.items() if name != "start"},
         learning_rate=0.5,
         workers=1,
     )
-    assert made.R.shape == (2, 3, 2, 1)
-    assert np.isnan(made.R[0, :, 1]).all() and np.isfinite(made.R[1]).all()
-    assert np.isfinite(made.R[0, :, 0]).all()
+    assert run.R.shape == (2, 3, 2, 1)
+    assert np.isnan(run.R[0, :, 1]).all() and np.isfinite(run.R[1]).all()
+    assert np.isfinite(run.R[0, :, 0]).all()
 
 
 def test_no_argument_of_a_function_is_hidden_by_one_of_a_sweep():
@@ -175,13 +175,13 @@ def test_workers_take_shapes_that_nobody_works_on_also_if_another_has_more_point
 def test_a_worker_does_not_compile_what_another_has_nearly_finished():
     queue = groups.Queue(list(range(40)), ["one"] * 20 + ["other"] * 20, least=2)
     queue.share(["a", "b"])
-    both = {worker: queue.take(worker) for worker in "ab"}
-    assert [both[worker].shape for worker in "ab"] == ["one", "other"]
-    queue.took(both["b"], 10.0)  # compiled: the next ones take a second for each point
+    pair = {worker: queue.take(worker) for worker in "ab"}
+    assert [pair[worker].shape for worker in "ab"] == ["one", "other"]
+    queue.took(pair["b"], 10.0)  # compiled: the next ones take a second for each point
     while (group := queue.take("b")) and group.shape == "other":
         queue.took(group, 1.0 * len(group.numbers))
     assert group.shape == "one"  # of which it is not known that it takes little
-    queue.took(both["a"], 30.0)
+    queue.took(pair["a"], 30.0)
     queue.took(queue.take("a"), 2.0)
     left = len(queue)
     queue.share(["a", "c"])
@@ -191,10 +191,10 @@ def test_a_worker_does_not_compile_what_another_has_nearly_finished():
 
 
 def test_findings_have_their_errors_and_reasons():
-    made = study({"activation": [tl.Erf(), tl.Linear()]}, tl.equilibrium.transitions, units=2)
+    result = study({"activation": [tl.Erf(), tl.Linear()]}, tl.equilibrium.transitions, units=2)
     for number, unit in enumerate([tl.Erf(), tl.Linear()]):
         alone = tl.equilibrium.transitions(unit, 2)
-        point = made.isel(activation=number)
+        point = result.isel(activation=number)
         if alone.appears is None:
             assert math.isnan(point.appears) and point.appears_reason == alone.reasons["appears"]
         else:
@@ -204,19 +204,19 @@ def test_findings_have_their_errors_and_reasons():
 
 def test_several_findings_are_along_a_dimension_of_their_own():
     loads = [5.0, 30.0]
-    made = study({"load": loads}, tl.equilibrium.states, activation=tl.Erf(), units=2)
+    result = study({"load": loads}, tl.equilibrium.states, activation=tl.Erf(), units=2)
     for load in loads:
         states = tl.equilibrium.states(tl.Erf(), 2, load)
-        energies = made.free_energy_per_unit.sel(load=load).dropna("number")
+        energies = result.free_energy_per_unit.sel(load=load).dropna("number")
         assert energies.values.tolist() == [state.free_energy_per_unit for state in states]
 
 
 def test_a_random_function_has_a_seed_for_each_point_whichever_others_there_are():
     fixed = {"scenario": SCENARIO, "start": START, "dimension": 20, "until": 1.0, "runs": 2}
-    made = study({"learning_rate": [0.5, 0.6]}, tl.simulation.chain, **fixed)
+    result = study({"learning_rate": [0.5, 0.6]}, tl.simulation.chain, **fixed)
     key = '{"learning_rate": 0.6}'
     alone = tl.simulation.chain(**fixed, learning_rate=0.6, seed=compute.seed_of(0, key))
-    assert np.array_equal(made.Q.sel(learning_rate=0.6), alone.Q)
+    assert np.array_equal(result.Q.sel(learning_rate=0.6), alone.Q)
     part = study({"learning_rate": [0.6]}, tl.simulation.chain, **fixed)
     assert np.array_equal(part.Q[0], alone.Q)
     other = study({"learning_rate": [0.6]}, tl.simulation.chain, **fixed, seed=1)
@@ -232,24 +232,24 @@ def test_last_is_the_end_of_each_run_and_says_how_it_ended():
     unit = tl.Committee(1, tl.ReLU())
     fixed = {"scenario": tl.Scenario(unit, unit), "until": 40.0, "times": np.arange(41.0)}
     whole = study(over, **fixed)
-    made = study(over, **fixed, keep=tl.sweeps.last(["generalization_error"]))
-    assert set(made.data_vars) == {"generalization_error", "outcome", "ended_at", "failure"}
-    assert made.outcome.values.tolist() == ["reached", "diverged"]
+    result = study(over, **fixed, keep=tl.sweeps.last(["generalization_error"]))
+    assert set(result.data_vars) == {"generalization_error", "outcome", "ended_at", "failure"}
+    assert result.outcome.values.tolist() == ["reached", "diverged"]
     for number in range(2):
         curve = whole.generalization_error[number].dropna("time")
-        assert made.generalization_error[number] == curve[-1]
+        assert result.generalization_error[number] == curve[-1]
     assert set(study(over, **fixed, keep="R").data_vars) == {"R", "outcome", "ended_at", "failure"}
 
 
 def test_a_point_that_fails_is_a_result_and_the_others_are_computed(found):
     over = {"learning_rate": [0.3, -1.0], "weight_decay": [0.0]}
     with pytest.warns(UserWarning, match=r"1 of 2 points failed.*learning_rate = -1\.0"):
-        made = study(over)
-    assert np.isnan(made.R.sel(learning_rate=-1.0)).all()
+        result = study(over)
+    assert np.isnan(result.R.sel(learning_rate=-1.0)).all()
     assert "got -1.0, but it has to be at least 0" in str(
-        made.failure.sel(learning_rate=-1.0).values
+        result.failure.sel(learning_rate=-1.0).values
     )
-    assert np.array_equal(made.R[0, 0], found.R[0, 0])
+    assert np.array_equal(result.R[0, 0], found.R[0, 0])
 
 
 @pytest.mark.parametrize(
@@ -276,16 +276,16 @@ def test_what_cannot_be_swept_is_refused_before_any_work(options, words):
 
 def test_a_study_is_computed_again_from_its_attributes(found, tmp_path):
     tl.results.save(found, tmp_path / "study.nc")
-    again = tl.results.recompute(tl.results.load(tmp_path / "study.nc"))
-    xr.testing.assert_identical(again, found)
+    recomputed = tl.results.recompute(tl.results.load(tmp_path / "study.nc"))
+    xr.testing.assert_identical(recomputed, found)
 
 
 def test_what_is_told_while_it_runs_has_the_points_that_failed(monkeypatch):
-    told = []
+    message = []
     with monkeypatch.context() as patched, pytest.warns(UserWarning, match="1 of 2 points failed"):
-        patched.setattr(progress.Progress, "rename", lambda _, words: told.append(words))
+        patched.setattr(progress.Progress, "rename", lambda _, words: message.append(words))
         study({"learning_rate": [0.3, -1.0]}, progress=True)
-    assert told == ["points, 1 failed"]
+    assert message == ["points, 1 failed"]
     with progress.Progress(False, 1000, "points") as bar:
         bar.rename("points, 3 failed")
         bar.show(500)

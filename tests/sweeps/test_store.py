@@ -93,9 +93,9 @@ def test_a_damaged_file_is_put_aside_and_its_points_computed_again(store, harm, 
     wrong = {"cut": content[:-100], "emptied": b"", "another": b"PK\3\4 or a pickle"}
     file.write_bytes(wrong.get(harm, content[:-1] + bytes([content[-1] ^ 1])))
     with pytest.warns(UserWarning, match=r"000001.nc in .* is damaged"):
-        again = study(store=store)
+        second = study(store=store)
     assert len(counted) == 6
-    assert again.drop_attrs().identical(before.drop_attrs())
+    assert second.drop_attrs().identical(before.drop_attrs())
     assert file.with_suffix(".damaged").exists()
     study(store=store)
     assert len(counted) == 6
@@ -110,9 +110,9 @@ def test_a_group_after_a_damaged_one_overwrites_nothing(tmp_path, counted):
         counted.clear()
         (store / f"{harmed}.nc").write_bytes(harmed.encode())
         with pytest.warns(UserWarning, match=rf"{harmed}.nc in .* is damaged"):
-            again = study({"learning_rate": rates}, store=store)
+            second = study({"learning_rate": rates}, store=store)
         assert counted == ['{"learning_rate": 0.5}']
-        assert again.drop_attrs().identical(before.drop_attrs())
+        assert second.drop_attrs().identical(before.drop_attrs())
         assert (store / f"{repeated}.nc").exists()
         assert (store / f"{harmed}.damaged").read_bytes() == harmed.encode()
     assert {name: (store / name).read_bytes() for name in finished} == finished
@@ -174,16 +174,16 @@ def test_points_that_failed_stay_failed_until_they_are_retried(tmp_path, counted
 
     monkeypatch.setattr(compute, "evolved", fails)
     with pytest.warns(UserWarning, match="1 of 2 points failed"):
-        made = study(over, store=tmp_path / "study")
-    assert made.failure.values.tolist() == ["", "MemoryError: no room"]
+        result = study(over, store=tmp_path / "study")
+    assert result.failure.values.tolist() == ["", "MemoryError: no room"]
     monkeypatch.setattr(compute, "evolved", evolved)
     counted.clear()
     with pytest.warns(UserWarning, match="1 of 2 points failed"):
         study(over, store=tmp_path / "study")
     assert counted == []
-    again = study(over, store=tmp_path / "study", retry=True)
-    assert counted == ['{"learning_rate": 0.5}'] and again.failure.values.tolist() == ["", ""]
-    assert study(over, store=tmp_path / "study").drop_attrs().identical(again.drop_attrs())
+    second = study(over, store=tmp_path / "study", retry=True)
+    assert counted == ['{"learning_rate": 0.5}'] and second.failure.values.tolist() == ["", ""]
+    assert study(over, store=tmp_path / "study").drop_attrs().identical(second.drop_attrs())
 
 
 def test_what_is_interrupted_goes_on(tmp_path, monkeypatch):
@@ -203,15 +203,15 @@ def test_what_is_interrupted_goes_on(tmp_path, monkeypatch):
     assert (part.failure == "").sum() == 16 and part.failure[-1] == "not computed yet"
     assert np.isnan(part.R[16:]).all()
     monkeypatch.undo()
-    made = study(over, store=tmp_path / "study")
-    assert made.drop_attrs().identical(study(over).drop_attrs())
+    result = study(over, store=tmp_path / "study")
+    assert result.drop_attrs().identical(study(over).drop_attrs())
 
 
 def test_a_function_is_refused_by_a_store(tmp_path):
     schedules = [lambda t: 0.5 + 0 * t, lambda t: 0.3 + 0 * t]
-    made = study({"learning_rate": schedules})
-    assert made.learning_rate.values.tolist() == [0, 1]
-    assert not np.array_equal(made.R[0], made.R[1])
+    result = study({"learning_rate": schedules})
+    assert result.learning_rate.values.tolist() == [0, 1]
+    assert not np.array_equal(result.R[0], result.R[1])
     with pytest.raises(InputError, match="a store cannot distinguish functions"):
         study({"learning_rate": schedules}, store=tmp_path / "study")
 

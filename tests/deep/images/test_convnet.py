@@ -20,9 +20,9 @@ RANDOM = np.random.default_rng(0)
 
 def network(hidden=(4, 5, 3), size=9, seed=0):
     """Random weights and biases in float64."""
-    made = convnet(hidden, seed=seed, size=size, outputs=6, dtype=np.float64)
+    result = convnet(hidden, seed=seed, size=size, outputs=6, dtype=np.float64)
     random = np.random.default_rng(seed + 100)
-    return ConvNet(made.weights, tuple(random.normal(size=len(b)) / 3 for b in made.biases))
+    return ConvNet(result.weights, tuple(random.normal(size=len(b)) / 3 for b in result.biases))
 
 
 def images(number=7, size=9):
@@ -169,8 +169,8 @@ def test_channels_without_fan_out_are_pruned_and_no_output_changes():
     weights[3].reshape(-1, 6, 6)[:, silent[2]] = 0.0
     net = ConvNet(tuple(weights), net.biases)
     left = prune_channels(net, x, keep=4 / 6)
-    for kept, gone in zip(left.kept, silent, strict=True):
-        assert sorted([*kept, *gone]) == list(range(6))
+    for stored, gone in zip(left.kept, silent, strict=True):
+        assert sorted([*stored, *gone]) == list(range(6))
     assert left.network.widths == (3, 4, 4, 4, 6)
     out = activations(net, x)[-1]
     np.testing.assert_allclose(activations(left.network, x)[-1], out, atol=ROUNDING)
@@ -183,10 +183,10 @@ def test_channels_without_fan_out_are_pruned_and_no_output_changes():
 
 def test_the_strongest_channels_are_kept():
     net, x = network((6, 6, 6)), images()
-    for s, kept in zip(
+    for s, stored in zip(
         channel_strengths(net, x), prune_channels(net, x, keep=0.5).kept, strict=True
     ):
-        assert set(kept) == set(np.argsort(s)[-3:])
+        assert set(stored) == set(np.argsort(s)[-3:])
 
 
 def test_bad_input_is_refused():

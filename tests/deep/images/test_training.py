@@ -181,10 +181,10 @@ def test_divergence_is_an_outcome(images):
     )
     assert len(measured["accuracy"]) == 4 and np.isnan(measured["accuracy"][-1])
     assert np.all(measured["winner_1"][-1] == -1)
-    made = as_dataset(
+    result = as_dataset(
         {}, [0.1, 0.2, 0.3], {(1, 0): measured, (2, 0): {k: v[:2] for k, v in measured.items()}}
     )
-    assert made["outcome"].values.ravel().tolist() == ["diverged", "interrupted"]
+    assert result["outcome"].values.ravel().tolist() == ["diverged", "interrupted"]
 
 
 def test_half_precision_learns_too(images):

@@ -41,18 +41,18 @@ def test_polarity_changes_nothing_but_the_strength():
 def test_students_are_over_realized_in_hidden_layers_alone():
     teacher = tl.deep.teacher("5-7", inputs=30, outputs=4)
     for multiple in (1, 2, 5, 10):
-        made = tl.deep.student(teacher, multiple)
-        assert made.widths == (30, 5 * multiple, 7 * multiple, 4)
-        assert made.depth == 3
+        result = tl.deep.student(teacher, multiple)
+        assert result.widths == (30, 5 * multiple, 7 * multiple, 4)
+        assert result.depth == 3
 
 
 def test_a_network_is_its_formula():
-    made = tl.deep.student(tl.deep.teacher("5-7", inputs=30, outputs=4), 2, seed=8)
+    result = tl.deep.student(tl.deep.teacher("5-7", inputs=30, outputs=4), 2, seed=8)
     f = X[:50]
-    for layer, (W, b) in enumerate(zip(made.weights, made.biases, strict=True)):
+    for layer, (W, b) in enumerate(zip(result.weights, result.biases, strict=True)):
         f = f @ np.asarray(W) + np.asarray(b)
         f = np.maximum(f, 0.0) if layer < 2 else f
-    assert np.allclose(made(X[:50]), f, rtol=1e-12, atol=1e-12)
+    assert np.allclose(result(X[:50]), f, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "σ"), [("gaussian", 10.0), ("uniform", 15 / 3**0.5)])
@@ -123,14 +123,14 @@ def test_bad_input_is_named(call, words):
 
 def test_two_layers_of_the_authors_code():
     """Entries from a short list, filters of length 1, biases -0.1, fan-out (C/8)^½/j^p."""
-    made = tl.deep.teacher(12, 1.5, inputs=40, outputs=50, construction="code", seed=2)
-    W, V = (np.asarray(one) for one in made.weights)
+    result = tl.deep.teacher(12, 1.5, inputs=40, outputs=50, construction="code", seed=2)
+    W, V = (np.asarray(one) for one in result.weights)
     steps = W / np.abs(W).max(axis=0)  # 0, ±1/2 and ±1, since 40 entries have one of ±0.5
     assert np.allclose(np.round(2 * steps), 2 * steps, atol=1e-12)
     assert np.allclose(np.linalg.norm(W, axis=0), 1.0, rtol=1e-14)
     gram = W.T @ W
     assert np.max(np.abs(gram - np.diag(np.diag(gram)))) < 0.999
-    assert all(np.all(np.asarray(b) == -0.1) for b in made.biases)
+    assert all(np.all(np.asarray(b) == -0.1) for b in result.biases)
     entries = V * np.arange(1.0, 13.0)[:, None] ** 1.5
     values, counts = np.unique(entries.round(12), return_counts=True)
     assert np.array_equal(values, [-0.5, -0.25, 0.0, 0.25, 0.5])
@@ -141,20 +141,20 @@ def test_two_layers_of_the_authors_code():
 def test_students_of_two_layers_in_the_authors_code_start_small_and_without_biases():
     teacher = tl.deep.teacher(20, inputs=100, outputs=50, construction="code")
     for scale in (1.0, 0.1):
-        made = tl.deep.student(teacher, 5, scale=scale, construction="code")
-        for W in made.weights:  # 5000 and more numbers: 1 percent is the standard error of σ
+        result = tl.deep.student(teacher, 5, scale=scale, construction="code")
+        for W in result.weights:  # 5000 and more numbers: 1 percent is the standard error of σ
             assert np.std(W) == pytest.approx(0.005 * scale, rel=0.05)
-        assert all(not np.any(np.asarray(b)) for b in made.biases)
+        assert all(not np.any(np.asarray(b)) for b in result.biases)
 
 
 def test_deeper_teachers_of_the_authors_code_have_outputs_of_mean_0_and_variance_1():
-    made = tl.deep.teacher("20-30", inputs=20, outputs=10, construction="code", seed=1)
-    y = np.asarray(made(np.random.default_rng(0).normal(0.0, 10.0, (4000, 20))))
+    result = tl.deep.teacher("20-30", inputs=20, outputs=10, construction="code", seed=1)
+    y = np.asarray(result(np.random.default_rng(0).normal(0.0, 10.0, (4000, 20))))
     # Estimated from 1000 examples and looked at with 4000 others: ten means and deviations.
     assert np.all(np.abs(y.mean(axis=0)) < 5 * 0.035) and np.allclose(y.std(axis=0), 1.0, atol=0.15)
     # The start of deeper students is that of the text.
-    both = [tl.deep.student(made, 2, construction=one).weights[0] for one in ("code", "text")]
-    assert np.array_equal(*both)
+    pair = [tl.deep.student(result, 2, construction=one).weights[0] for one in ("code", "text")]
+    assert np.array_equal(*pair)
 
 
 @pytest.mark.parametrize(

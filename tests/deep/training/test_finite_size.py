@@ -31,11 +31,11 @@ def students(scenario, start, rate, d, times, *, readout_rate=0.0, runs):
         jnp.stack(some)
         for some in zip(*(start.to_weights(d, int(one)) for one in seeds), strict=True)
     )
-    both = layered(J, scenario.student.weights), layered(B, scenario.teacher.weights)
+    pair = layered(J, scenario.student.weights), layered(B, scenario.teacher.weights)
     keys = jax.vmap(jax.random.key)(jnp.asarray(seeds))
     marks = jnp.asarray(np.rint(np.multiply(times, d)).astype(np.int64))
     η = jnp.asarray(rate / d * scenario.outputs / 2)
-    result = learned(*both, keys, η, jnp.asarray(readout_rate / rate), marks)
+    result = learned(*pair, keys, η, jnp.asarray(readout_rate / rate), marks)
     return dict(zip(("Q", "R", "readout"), map(np.asarray, result), strict=True))
 
 

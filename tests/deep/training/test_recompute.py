@@ -29,9 +29,9 @@ SMALL = {"inputs": 4, "outputs": 3, "epochs": 2, "examples": 64, "evaluation": 5
 def test_a_file_is_enough_to_train_again(tmp_path, options):
     saved = tl.deep.train("2-3", **{"multiple": 2} | SMALL | options)
     results.save(saved, tmp_path / "students.nc")
-    again = results.recompute(results.load(tmp_path / "students.nc"))
-    xr.testing.assert_equal(again, saved)
-    assert again.attrs == saved.attrs
+    recomputed = results.recompute(results.load(tmp_path / "students.nc"))
+    xr.testing.assert_equal(recomputed, saved)
+    assert recomputed.attrs == saved.attrs
 
 
 def test_small_rows_are_stored_and_large_ones_refused():

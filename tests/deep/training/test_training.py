@@ -119,8 +119,8 @@ def test_steps_in_several_blocks_are_the_same_steps(fresh, monkeypatch):
 
 
 def test_the_same_call_gives_the_same_bits(small):
-    again = tl.deep.train("3", 2, [0.0, 1.0], epochs=3, runs=4, correlations=True, **SIZES)
-    assert again.identical(small)
+    run = tl.deep.train("3", 2, [0.0, 1.0], epochs=3, runs=4, correlations=True, **SIZES)
+    assert run.identical(small)
 
 
 def test_another_seed_gives_other_runs(small):
@@ -220,35 +220,35 @@ def test_an_interrupted_training_goes_on_to_the_same_result(small, tmp_path, mon
 def test_an_array_is_a_fixed_set_and_a_third_of_it_is_for_the_evaluation():
     rows = np.random.default_rng(0).normal(size=(90, 6))
     sizes = {"inputs": 6, "outputs": 4, "epochs": 1, "runs": 2, "batch": 10, "learning_rate": 0.05}
-    made = tl.deep.train("3", 2, data=rows, **sizes)
+    run = tl.deep.train("3", 2, data=rows, **sizes)
     learn, rest = split(rows, 0)
     assert (len(learn), len(rest)) == (60, 30)
     assert {tuple(row) for row in learn} | {tuple(row) for row in rest} == set(map(tuple, rows))
-    student, teacher = tl.deep.networks(made, run=1)
+    student, teacher = tl.deep.networks(run, run=1)
     assert np.isclose(
-        made.evaluation_loss[1, -1], np.mean((student(rest) - teacher(rest)) ** 2), rtol=1e-12
+        run.evaluation_loss[1, -1], np.mean((student(rest) - teacher(rest)) ** 2), rtol=1e-12
     )
     with pytest.raises(tl.InputError, match=r"^fresh: got True"):
         tl.deep.train("3", 2, data=rows, fresh=True, **sizes)
 
 
 def test_a_run_that_diverges_is_an_outcome():
-    made = tl.deep.train(
+    run = tl.deep.train(
         "3", 2, [0.0, 1.0], epochs=2, runs=4, correlations=True, **(SIZES | {"learning_rate": 1e3})
     )
-    assert set(made.outcome.values.ravel()) == {"diverged"}
-    lost = ~np.isfinite(made.evaluation_loss)
+    assert set(run.outcome.values.ravel()) == {"diverged"}
+    lost = ~np.isfinite(run.evaluation_loss)
     assert not lost[..., 0].any() and lost[..., 1:].all()
     for name in ("teacher_correlation_1", "student_correlation_1", "correlation_1"):
-        assert np.array_equal(made[name].isnull().any(made[name].dims[3:]), lost)
-        assert np.array_equal(made[name].isnull().all(made[name].dims[3:]), lost)
+        assert np.array_equal(run[name].isnull().any(run[name].dims[3:]), lost)
+        assert np.array_equal(run[name].isnull().all(run[name].dims[3:]), lost)
     for name in ("winner_1", "follows_1"):
-        assert np.array_equal((made[name] == -1).any(made[name].dims[3:]), lost)
-        assert np.array_equal((made[name] == -1).all(made[name].dims[3:]), lost)
-    rate = tl.deep.recovery_rate(made)
+        assert np.array_equal((run[name] == -1).any(run[name].dims[3:]), lost)
+        assert np.array_equal((run[name] == -1).all(run[name].dims[3:]), lost)
+    rate = tl.deep.recovery_rate(run)
     assert rate[:, 0].notnull().all() and rate[:, 1:].isnull().all()
-    assert tl.deep.mean_correlation(made)[..., 1:].isnull().all()
-    assert tl.deep.focus_shifts(made).isnull().all()
+    assert tl.deep.mean_correlation(run)[..., 1:].isnull().all()
+    assert tl.deep.focus_shifts(run).isnull().all()
 
 
 def test_what_is_no_number_stays_none_in_a_network():
@@ -273,11 +273,11 @@ def test_with_the_objective_of_equation_2_the_students_of_the_paper_diverge():
 def test_a_sweep_over_multiples_has_the_trainings_of_one_seed():
     sizes = {"epochs": 2, "runs": 2, **SIZES}
     over = {"multiple": (1, 2), "seed": [0]}
-    both = tl.sweeps.run(tl.deep.train, over, hidden="3", workers=1, **sizes).isel(seed=0)
+    pair = tl.sweeps.run(tl.deep.train, over, hidden="3", workers=1, **sizes).isel(seed=0)
     one = tl.deep.train("3", 1, **sizes)
-    assert np.array_equal(both.teacher_correlation_1.sel(multiple=1), one.teacher_correlation_1)
-    assert np.array_equal(both.strength_1.sel(multiple=1)[..., :3], one.strength_1)
-    assert both.strength_1.sel(multiple=1)[..., 3:].isnull().all()
+    assert np.array_equal(pair.teacher_correlation_1.sel(multiple=1), one.teacher_correlation_1)
+    assert np.array_equal(pair.strength_1.sel(multiple=1)[..., :3], one.strength_1)
+    assert pair.strength_1.sel(multiple=1)[..., 3:].isnull().all()
 
 
 @pytest.mark.parametrize(
@@ -390,6 +390,6 @@ def test_a_checkpoint_in_float32_goes_on_to_the_same_bits(tmp_path, monkeypatch)
         interrupted.setattr(training, "advance", stopped_at(2))
         with pytest.raises(Interrupted):
             tl.deep.train("3", 2, checkpoint=tmp_path / "run.npz", **options)
-    again = tl.deep.train("3", 2, checkpoint=tmp_path / "run.npz", **options)
-    assert np.array_equal(again.evaluation_loss, whole.evaluation_loss)
-    assert np.array_equal(again.student_weights_1, whole.student_weights_1)
+    run = tl.deep.train("3", 2, checkpoint=tmp_path / "run.npz", **options)
+    assert np.array_equal(run.evaluation_loss, whole.evaluation_loss)
+    assert np.array_equal(run.student_weights_1, whole.student_weights_1)

@@ -95,13 +95,13 @@ def test_error_and_entropy_are_those_of_the_covariance(case):
         error = landscape.error(landscape.error.pairs(Q, R))
         return Q, R, error, landscape.coordinates(landscape.vectors(z)), landscape.entropy(z)
 
-    Q, R, error, again, entropy = map(np.asarray, found(z))
+    Q, R, error, second, entropy = map(np.asarray, found(z))
     state = tl.Overlaps(Q, R, case.T)
     exact = tl.generalization_error(case, state)
     # Swish is a polynomial through values of a quadrature: 1e-14 for each of a few pairs.
     np.testing.assert_allclose(error, exact, atol=2e-13)
     np.testing.assert_allclose(np.diag(Q), 1.0, atol=0)
-    np.testing.assert_allclose(again, z, rtol=1e-13)
+    np.testing.assert_allclose(second, z, rtol=1e-13)
     if landscape.rank == case.M:
         half = [0.5 * np.linalg.slogdet(np.asarray(x))[1] for x in (state.covariance, case.T)]
         np.testing.assert_allclose(entropy, half[0] - half[1], rtol=1e-12)

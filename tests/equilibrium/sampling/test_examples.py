@@ -139,7 +139,7 @@ def test_errors_are_those_over_sets_of_examples():
 def test_the_number_of_examples_goes_up_and_down():
     """With few examples overlaps are small, and the first of a set stay when more are added."""
     ladder = [4, 160]
-    both = tl.equilibrium.hysteresis(
+    loop = tl.equilibrium.hysteresis(
         scenario(2, tl.Erf()),
         examples=ladder,
         temperature=0.02,
@@ -148,10 +148,10 @@ def test_the_number_of_examples_goes_up_and_down():
         runs=3,
         start="teacher",
     )
-    assert both["load"].values.tolist() == [0.25, 10.0]
-    assert both["examples"].values.tolist() == ladder
-    assert dict(both["q"].sizes) == {"direction": 2, "load": 2, "run": 3}
-    R = both["R"].mean("run")
+    assert loop["load"].values.tolist() == [0.25, 10.0]
+    assert loop["examples"].values.tolist() == ladder
+    assert dict(loop["q"].sizes) == {"direction": 2, "load": 2, "run": 3}
+    R = loop["R"].mean("run")
     assert float(R.sel(direction="down", load=0.25)) < 0.6 < float(R.sel(direction="up", load=10.0))
     gibbs, J = density(2, 6, 9, tl.Erf())
     part = gibbs.first(4)

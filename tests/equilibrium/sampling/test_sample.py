@@ -136,8 +136,8 @@ def test_autocorrelation_time_of_an_autoregression():
 def test_a_seed_gives_the_same_samples_and_the_dataset_says_how_it_was_made():
     case = scenario(1, 1, tl.Erf())
     size = {"dimension": 20, "sweeps": 10, "runs": 2}
-    first, again, other = (sample(case, 2.0, seed=s, **size) for s in (3, 3, 4))
-    assert first.equals(again) and not first.equals(other)
+    first, second, other = (sample(case, 2.0, seed=s, **size) for s in (3, 3, 4))
+    assert first.equals(second) and not first.equals(other)
     assert first.attrs["computed_by"] == "equilibrium.sample"
     assert (first.attrs["load"], first.attrs["dimension"], first.attrs["seed"]) == (2.0, 20, 3)
     assert tl.results.recompute(first).equals(first)

@@ -87,9 +87,9 @@ def test_a_continuous_transition_makes_a_kink_in_the_error():
 def test_a_curve_survives_a_file_and_says_how_it_was_made(tmp_path):
     curve = learning_curve(tl.Swish(1.5), 4, np.linspace(0, 20, 5))
     results.save(curve, tmp_path / "curve.nc")
-    again = results.load(tmp_path / "curve.nc")
-    assert again.equals(curve)
-    assert results.recompute(again).equals(curve)
+    loaded = results.load(tmp_path / "curve.nc")
+    assert loaded.equals(curve)
+    assert results.recompute(loaded).equals(curve)
 
 
 @pytest.mark.parametrize("loads", [[], [-1.0, 2.0], [3.0, 2.0], [1.0, math.nan], [[1.0], [2.0]]])

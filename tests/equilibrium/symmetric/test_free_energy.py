@@ -43,8 +43,8 @@ def test_error_and_free_energy_are_those_of_the_paper(name, K):
 def test_the_error_is_the_generalization_error_of_the_overlaps(g):
     K, R, S, C = 4, -0.3, 0.2, 0.05
     one = np.eye(K)
-    both = tl.Committee(K, g)
-    scenario = tl.Scenario(both, both, output_scale=0.5)
+    pair = tl.Committee(K, g)
+    scenario = tl.Scenario(pair, pair, output_scale=0.5)
     state = tl.Overlaps(Q=one + C * (1 - one), R=R * one + S * (1 - one), T=one)
     theory = theory_of(g, K)
     exact = tl.generalization_error(scenario, state, return_error=True)

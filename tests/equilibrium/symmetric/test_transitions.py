@@ -84,12 +84,12 @@ def test_three_or_more_relus_specialize_discontinuously_if_weakly(K):
     assert result.appears.value < result.coexists.value < result.unstable.value
     assert result.width == result.unstable.value - result.appears.value
     middle = 0.5 * (result.coexists.value + result.unstable.value)
-    both = states(tl.ReLU(), K, middle)
-    assert [s.kind for s in both] == ["R > S", "unspecialized"]
-    assert all(s.stable for s in both)
+    pair = states(tl.ReLU(), K, middle)
+    assert [s.kind for s in pair] == ["R > S", "unspecialized"]
+    assert all(s.stable for s in pair)
     # The exact free energy agrees: the gap is far above its rounding.
     exact = Landscape("ReLU", K)
-    gap = [exact.free_energy(middle, *exact.state(middle, (s.R, s.S, s.C))) for s in both]
+    gap = [exact.free_energy(middle, *exact.state(middle, (s.R, s.S, s.C))) for s in pair]
     assert float(gap[0] - gap[1]) < -1e-12
 
 

@@ -165,9 +165,9 @@ def test_a_search_continues_from_its_checkpoint(tmp_path):
     file = tmp_path / "control.npz"
     options = {"until": 3.0, "knots": 8, "checkpoint": file}
     first = tl.online.best_control(NOISY, LINEAR_START, **options)
-    again = tl.online.best_control(NOISY, LINEAR_START, **options)
-    assert np.array_equal(first.schedule.values, again.schedule.values)
-    assert first.certificate.starts == again.certificate.starts
+    best = tl.online.best_control(NOISY, LINEAR_START, **options)
+    assert np.array_equal(first.schedule.values, best.schedule.values)
+    assert first.certificate.starts == best.certificate.starts
     with pytest.raises(InputError, match="checkpoint"):
         tl.online.best_control(NOISY, LINEAR_START, **(options | {"until": 4.0}))
 

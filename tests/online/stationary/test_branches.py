@@ -27,10 +27,10 @@ def test_noise_moves_the_fixed_point_along_a_branch_that_solves_the_equations(no
     along = branch(noisy, point.overlaps, learning_rate=0.5, until=1.0, step=0.1)
     assert along.attrs["ended"] == "reached" and along.learning_rate[-1] == 1.0
     end = tl.Overlaps(Q=along.Q.values[-1], R=along.R.values[-1], T=noisy.T)
-    again = tl.online.fixed_point(noisy, end, 1.0)
-    np.testing.assert_allclose(again.overlaps.Q, end.Q, atol=1e-12)
+    second = tl.online.fixed_point(noisy, end, 1.0)
+    np.testing.assert_allclose(second.overlaps.Q, end.Q, atol=1e-12)
     # In units of η, which is one at the end.
-    np.testing.assert_allclose(along.eigenvalue.values[-1], again.eigenvalues.real, atol=1e-11)
+    np.testing.assert_allclose(along.eigenvalue.values[-1], second.eigenvalues.real, atol=1e-11)
     assert tl.results.recompute(along).identical(along)
 
 

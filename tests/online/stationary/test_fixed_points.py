@@ -117,9 +117,9 @@ def test_identical_students_part_at_a_rate_with_infinite_derivative(graded, grad
 
 
 def test_one_state_is_asked_for(single):
-    both = tl.Overlaps(Q=[[[1.0]], [[0.5]]], R=[[[1.0]], [[0.5]]], T=[[1.0]])
+    pair = tl.Overlaps(Q=[[[1.0]], [[0.5]]], R=[[[1.0]], [[0.5]]], T=[[1.0]])
     with pytest.raises(tl.InputError, match="one state"):
-        tl.online.fixed_point(single, both, 1.0)
+        tl.online.fixed_point(single, pair, 1.0)
 
 
 def test_the_number_of_starts_and_the_rate_are_checked(single):

@@ -80,8 +80,8 @@ def test_curvatures_by_weights_and_by_overlaps_are_the_same(of_six):
         # Where students equal teachers the overlaps' formulas are regularized by 1e-8.
         atol = 1e-7 if level == 0 else 1e-10
         np.testing.assert_allclose(values, np.sort(every)[::-1], atol=atol)
-        again = spectrum(landscape, point.R.values)
-        np.testing.assert_allclose(again.hessian, point.hessian_eigenvalue, atol=1e-12)
+        second = spectrum(landscape, point.R.values)
+        np.testing.assert_allclose(second.hessian, point.hessian_eigenvalue, atol=1e-12)
 
 
 def test_the_solution_has_the_curvatures_of_the_literature():
@@ -203,8 +203,8 @@ def test_a_checkpoint_continues_with_the_same_result(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "settle", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tl.online.landscape(scenario, starts=4, checkpoint=str(path))
-    again = tl.online.landscape(scenario, starts=4, checkpoint=str(path))
-    assert len(calls) == 3 and again.runs.values.tolist() == whole.runs.values.tolist()
+    second = tl.online.landscape(scenario, starts=4, checkpoint=str(path))
+    assert len(calls) == 3 and second.runs.values.tolist() == whole.runs.values.tolist()
     with pytest.raises(tl.InputError, match="seed"):
         tl.online.landscape(scenario, starts=4, seed=1, checkpoint=str(path))
 

@@ -39,12 +39,12 @@ def test_accuracy_of_wide_students_is_greater_in_every_run_and_reading():
 
 def test_with_images_a_full_run_says_whether_what_was_recorded_still_holds(monkeypatch):
     monkeypatch.setattr(tian2020_cifar, "which", lambda: "with images")
-    kept = {
+    stored = {
         name: tian2020_cifar._with_nodes(recorded.load_recorded(KEY, f"images_{name}"))
         for name in tian2020_cifar.READINGS
     }
-    turned = kept["same"].assign_coords(multiple=[5, 2, 1]).sortby("multiple")
-    studies = {"same": lambda: turned, "divided": lambda: kept["divided"]}
+    turned = stored["same"].assign_coords(multiple=[5, 2, 1]).sortby("multiple")
+    studies = {"same": lambda: turned, "divided": lambda: stored["divided"]}
     monkeypatch.setattr(tian2020_cifar, "STUDIES", studies)
     _, rows = apart(tian2020_cifar.fig_8(True))
     assert not any(row.recorded for row in rows)

@@ -21,15 +21,15 @@ def closed():
 @pytest.fixture
 def study():
     random = np.random.default_rng(0)
-    told = {}
+    message = {}
     for multiple in (1, 5):
         for run in range(2):
             one = {"accuracy": random.uniform(0.5, 0.9, 4)}
             for layer, nodes in ((1, 3), (2, 4)):
                 one[f"teacher_correlation_{layer}"] = random.uniform(0, 1, (4, nodes))
                 one[f"winner_{layer}"] = random.integers(0, nodes, (4, nodes))
-            told[multiple, run] = one
-    return as_dataset({"seed": 0}, [0.9, 0.7, 0.8], told)
+            message[multiple, run] = one
+    return as_dataset({"seed": 0}, [0.9, 0.7, 0.8], message)
 
 
 def test_panels_have_the_mean_best_correlation_of_every_layer(study):

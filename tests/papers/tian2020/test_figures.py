@@ -83,8 +83,8 @@ def test_a_full_run_says_whether_what_was_recorded_still_holds(monkeypatch):
     turned = {name: one.isel(multiple=[3, 2, 1, 0]) for name, one in before.items()}
     turned = {name: one.assign_coords(multiple=[1, 2, 5, 10]) for name, one in turned.items()}
     monkeypatch.setattr(readings, "trained", lambda name: turned)
-    again = rows("fig5", True)
-    assert any("which no longer holds" in row.note for row in again)
+    second = rows("fig5", True)
+    assert any("which no longer holds" in row.note for row in second)
 
 
 @pytest.mark.parametrize("name", ["fig3", "fig7", "fig11"])
@@ -116,25 +116,25 @@ def made_up_runs(runs=4, epochs=(0, 1, 5, 100)):
 
 def test_what_is_kept_of_a_training_is_what_was_measured():
     study = made_up_runs()
-    kept = reduced.recovery(study)
+    stored = reduced.recovery(study)
     best = study.teacher_correlation_1
-    assert np.array_equal(kept.recovered_1.sel(shown=5), (best.sel(epoch=5) > 0.95).astype(int))
+    assert np.array_equal(stored.recovered_1.sel(shown=5), (best.sel(epoch=5) > 0.95).astype(int))
     assert np.allclose(
-        kept.log10_loss, np.log10(study.evaluation_loss.values).mean(axis=2), rtol=1e-6
+        stored.log10_loss, np.log10(study.evaluation_loss.values).mean(axis=2), rtol=1e-6
     )
-    assert np.array_equal(kept.evaluation_loss, study.evaluation_loss[..., -1])
+    assert np.array_equal(stored.evaluation_loss, study.evaluation_loss[..., -1])
     for p in range(2):
         for run in range(4):
             first = [
                 next((e for e in range(4) if best[2, p, run, e, j] > 0.9), 4) for j in range(4)
             ]
             delay = np.mean(first[2:]) - np.mean(first[:2])
-            assert float(kept.delay[p, run]) == pytest.approx(delay)
+            assert float(stored.delay[p, run]) == pytest.approx(delay)
 
 
 def test_looks_are_joined_and_counted():
-    both = readings.joined("recovery", [made_up_runs(), made_up_runs()])
-    assert both.sizes["run"] == both.attrs["runs"] == 8 and both.attrs["looks"] == 2
+    pair = readings.joined("recovery", [made_up_runs(), made_up_runs()])
+    assert pair.sizes["run"] == pair.attrs["runs"] == 8 and pair.attrs["looks"] == 2
 
 
 def test_the_least_specialized_quarter_is_weaker_in_an_l():
