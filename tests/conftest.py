@@ -102,7 +102,7 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def kept() -> None:
+def freeze_garbage() -> None:
     """What there is before a file is not searched for garbage again: JAX keeps all it compiled."""
     gc.freeze()
 
@@ -145,6 +145,6 @@ def small_disk(tmp_path):
 
 
 @pytest.fixture
-def made(monkeypatch):
+def paper(monkeypatch):
     """A made-up paper in the place of all others; it counts what is computed."""
     return made_up_paper.install(monkeypatch)

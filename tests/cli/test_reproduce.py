@@ -17,14 +17,14 @@ KEYS = ["paper", "item", "published", "computed", "error", "verdict"]
 
 
 @pytest.fixture
-def there(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_what_is_printed_are_counts_what_differs_and_where_the_report_is(
-    run, made, there, monkeypatch
+    run, paper, folder, monkeypatch
 ):
     monkeypatch.setattr(
         reproduce, "ANNOUNCE_SECONDS", 1000.0
@@ -38,7 +38,7 @@ def test_what_is_printed_are_counts_what_differs_and_where_the_report_is(
     assert ["beyond", "1", "0", "0", "0", "0", "0", "1"] in lines
     assert "6 rows: 1 agrees, 1 corrected, 1 differs, 1 not comparable, 1 missing, 1 new" in out
     assert "report: report/index.html" in out
-    assert (there / "report" / "index.html").is_file()
+    assert (folder / "report" / "index.html").is_file()
     assert "one third" not in out and "a slip" not in out
     assert "\x1b" not in out, "no colours where there is no terminal"
 
@@ -51,14 +51,14 @@ def test_what_is_too_long_is_cut_and_still_has_its_verdict_and_its_number(run, m
     assert line.count("…") == 2
 
 
-def test_rows_prints_all_of_them_with_the_notes_below(run, made, there):
+def test_rows_prints_all_of_them_with_the_notes_below(run, paper, folder):
     _, out, _ = run("reproduce", "--rows")
     assert all(item in out for item in ("one third", "a < b & c", "a rate", "π"))
     assert "corrected: a slip <b>" in out and "missing: not our field" in out
     assert "6 rows: " in out
 
 
-def test_json_is_a_list_of_rows_and_nothing_else(run, made, there):
+def test_json_is_a_list_of_rows_and_nothing_else(run, paper, folder):
     code, out, err = run("reproduce", "made", "--figure", "1", "--json")
     assert (code, err) == (0, "")
     rows = json.loads(out)
@@ -67,38 +67,38 @@ def test_json_is_a_list_of_rows_and_nothing_else(run, made, there):
     assert rows[2]["published"] is None, "JSON has no NaN"
 
 
-def test_a_run_that_is_stopped_says_what_is_kept_and_goes_on(run, made, there):
-    made.stop_at = "text"
+def test_a_run_that_is_stopped_says_what_is_kept_and_goes_on(run, paper, folder):
+    paper.stop_at = "text"
     code, _, err = run("reproduce")
     assert code == 130
     assert "saved in report" in err and "Traceback" not in err
-    made.stop_at = ""
+    paper.stop_at = ""
     run("reproduce")
-    assert made.computed == ["fig1", "text", "new"]
+    assert paper.computed == ["fig1", "text", "new"]
 
 
-def test_full_again_and_out_are_passed_on(run, made, there):
+def test_full_again_and_out_are_passed_on(run, paper, folder):
     _, _, err = run("reproduce", "made", "--figure", "1", "--full", "--out", "elsewhere")
     assert "made, fig1, at full size: more points" in err
     _, _, err = run("reproduce", "made", "--figure", "1", "--again", "--out", "elsewhere")
     assert "at full size" not in err
-    assert made.computed == ["fig1", "fig1"]
-    assert results.load(there / "elsewhere" / "figures" / "made_fig1.nc").sizes["x"] == 11
+    assert paper.computed == ["fig1", "fig1"]
+    assert results.load(folder / "elsewhere" / "figures" / "made_fig1.nc").sizes["x"] == 11
 
 
-def test_an_unknown_paper_is_named_with_what_is_allowed(run, there):
+def test_an_unknown_paper_is_named_with_what_is_allowed(run, folder):
     code, out, err = run("reproduce", "saad1995")
     assert (code, out) == (2, "")
     assert "PAPER: got 'saad1995'" in err
     assert all(key in err for key in PAPERS)
     assert "Traceback" not in err
-    assert not list(there.iterdir())
+    assert not list(folder.iterdir())
 
 
-def test_a_report_that_is_a_file_is_refused_before_anything_is_computed(run, made, there):
-    (there / "rows.csv").touch()
+def test_a_report_that_is_a_file_is_refused_before_anything_is_computed(run, paper, folder):
+    (folder / "rows.csv").touch()
     code, _, err = run("reproduce", "--out", "rows.csv")
-    assert code == 2 and not made.computed
+    assert code == 2 and not paper.computed
     assert "folder of the report: got 'rows.csv'" in err and "Try: --out" in err
 
 
@@ -127,11 +127,11 @@ def full_disk(tmp_path, monkeypatch):
     return fill
 
 
-def test_a_section_that_cannot_be_written_is_kept_elsewhere(run, made, there, full_disk):
+def test_a_section_that_cannot_be_written_is_kept_elsewhere(run, paper, folder, full_disk):
     full_disk(".svg")
     code, out, err = run("reproduce", "made", "--figure", "1")
     assert (code, out) == (1, "")
-    (stored,) = there.glob("tutelage-*/made_fig1")
+    (stored,) = folder.glob("tutelage-*/made_fig1")
     words = "'report' could not be written to (No space left on device); made_fig1 is"
     assert f"{words} saved in {stored}" in err
     assert "the same command continues from there" in err
@@ -144,14 +144,14 @@ def test_a_section_that_cannot_be_written_is_kept_elsewhere(run, made, there, fu
     assert len(json.loads((stored / "parts" / "made_fig1.json").read_text())["rows"]) == 3
 
 
-def test_rows_are_printed_also_if_the_page_cannot_be_written(run, made, there, full_disk):
+def test_rows_are_printed_also_if_the_page_cannot_be_written(run, paper, folder, full_disk):
     full_disk("index.html")
     code, out, err = run("reproduce", "made", "--figure", "1", "--json")
     assert code == 1 and len(json.loads(out)) == 3
     assert "the page in 'report' could not be written (No space left on device)" in err
     full_disk("nothing")
     assert run("reproduce", "made", "--figure", "1", "--json") == (0, out, "")
-    assert made.computed == ["fig1"]
+    assert paper.computed == ["fig1"]
 
 
 def test_a_log_names_the_sections_that_take_their_time(monkeypatch, capsys):

@@ -15,7 +15,7 @@ from tutelage.simulation.finite_size import finite_size
 SIZES = (100, 200, 400, 800)
 
 
-def made(seed, bias=3.0, runs=400, power=1.0):
+def ensembles_of(seed, bias=3.0, runs=400, power=1.0):
     """Runs with the spread 1/√N and the bias N^-power."""
     draw = np.random.default_rng(seed)
     return [ensemble(draw, runs=runs, N=N, bias=bias * N ** (1 - power)) for N in SIZES]
@@ -23,7 +23,7 @@ def made(seed, bias=3.0, runs=400, power=1.0):
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
 def test_known_exponents_are_found(power):
-    result = finite_size(theory(), made(1, power=power)).attrs
+    result = finite_size(theory(), ensembles_of(1, power=power)).attrs
     for name, exact in (("mean", power), ("spread", 0.5)):
         error = result[f"{name}_exponent_standard_error"]
         # A fixed seed; 3.3 standard errors are exceeded once in a thousand.
@@ -34,7 +34,7 @@ def test_known_exponents_are_found(power):
 @pytest.mark.slow
 def test_standard_errors_are_those_of_repeated_studies():
     """30 studies: the standard deviation over them is known to 13 percent, one sigma."""
-    studies = [finite_size(theory(), made(seed, runs=100)).attrs for seed in range(30)]
+    studies = [finite_size(theory(), ensembles_of(seed, runs=100)).attrs for seed in range(30)]
     for name in ("mean", "spread"):
         values = np.array([study[f"{name}_exponent"] for study in studies])
         message = np.mean([study[f"{name}_exponent_standard_error"] for study in studies])
@@ -42,7 +42,7 @@ def test_standard_errors_are_those_of_repeated_studies():
 
 
 def test_the_table_has_deviation_error_and_spread_of_every_size():
-    runs = made(2)
+    runs = ensembles_of(2)
     result = finite_size(theory(), runs[::-1])
     assert result["dimension"].values.tolist() == list(SIZES)
     assert result["runs"].values.tolist() == [400] * 4
@@ -51,7 +51,7 @@ def test_the_table_has_deviation_error_and_spread_of_every_size():
 
 
 def test_a_sweep_over_the_dimension_is_the_list_of_its_ensembles():
-    runs = made(2, runs=10)
+    runs = ensembles_of(2, runs=10)
     # A simulation ends an example later than it was asked to, if that is between two examples.
     runs[0] = runs[0].assign_coords(time=[*runs[0].time.values[:-1], 10.01])
     curve = theory()
@@ -85,7 +85,7 @@ def test_chains_approach_the_theory_as_1_over_n_and_scatter_as_1_over_root_n():
 
 
 def test_what_cannot_be_studied_is_refused():
-    runs = made(3, runs=10)
+    runs = ensembles_of(3, runs=10)
     for ensembles, message in (
         (runs[0], "ensembles: got dimensions .* has to be a sweep over dimension"),
         (runs[:1], "ensembles: got one"),

@@ -18,11 +18,11 @@ from tutelage.spectra import (
 )
 
 
-def margin_of_separation(made):
+def margin_of_separation(examples):
     """The largest t with y (w·x + b) ≥ t, |w_i| ≤ 1: positive if a line separates the classes."""
-    y = 2 * made.labels - 1
-    n = made.inputs.shape[1]
-    A = np.hstack([-y[:, None] * made.inputs, -y[:, None], np.ones((len(y), 1))])
+    y = 2 * examples.labels - 1
+    n = examples.inputs.shape[1]
+    A = np.hstack([-y[:, None] * examples.inputs, -y[:, None], np.ones((len(y), 1))])
     bounds = [(-1, 1)] * n + [(None, None)] * 2
     result = linprog(np.r_[np.zeros(n + 1), -1.0], A, np.zeros(len(y)), bounds=bounds)
     return result.x[-1]

@@ -23,7 +23,7 @@ def archive(contents):
 
 
 @pytest.fixture
-def made(monkeypatch):
+def archived_images(monkeypatch):
     """Labels and rows of six made-up batches, which count as official, and their files."""
     random = np.random.default_rng(0)
     labels = random.integers(0, 10, 6 * NUMBER)
@@ -53,8 +53,8 @@ def assert_same(found, content):
     np.testing.assert_array_equal(whole.transpose(0, 3, 1, 2).reshape(len(rows), -1), rows)
 
 
-def test_archive_and_folder_give_what_was_written(made, tmp_path):
-    content, files = made
+def test_archive_and_folder_give_what_was_written(archived_images, tmp_path):
+    content, files = archived_images
     packed = tmp_path / cifar.ARCHIVE
     packed.write_bytes(archive({"readme.html": b"", **files}))
     assert_same(cifar.cifar10(packed), content)
@@ -65,8 +65,8 @@ def test_archive_and_folder_give_what_was_written(made, tmp_path):
     assert_same(cifar.cifar10(tmp_path), content)
 
 
-def test_the_place_by_default_is_named_by_the_environment(made, tmp_path, monkeypatch):
-    content, files = made
+def test_the_place_by_default_is_named_by_the_environment(archived_images, tmp_path, monkeypatch):
+    content, files = archived_images
     monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
     assert not cifar.is_there()
     (tmp_path / cifar.ARCHIVE).write_bytes(archive(files))
@@ -82,16 +82,16 @@ def test_the_place_by_default_is_named_by_the_environment(made, tmp_path, monkey
     [lambda b: b[: len(b) // 2], lambda b: b[:1000] + b[1001:], lambda b: b"", bytes.upper],
     ids=["truncated", "one byte", "empty", "another file"],
 )
-def test_a_damaged_archive_is_refused(made, spoil, tmp_path):
+def test_a_damaged_archive_is_refused(archived_images, spoil, tmp_path):
     file = tmp_path / cifar.ARCHIVE
-    file.write_bytes(spoil(archive(made[1])))
+    file.write_bytes(spoil(archive(archived_images[1])))
     with pytest.raises(InputError, match=rf"path: got '{file}.* Try: get cifar-10-binary"):
         cifar.cifar10(file)
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_one_other_bit_in_a_batch_is_refused_by_its_name(made, packed, tmp_path):
-    files = dict(made[1])
+def test_one_other_bit_in_a_batch_is_refused_by_its_name(archived_images, packed, tmp_path):
+    files = dict(archived_images[1])
     *_, last = files
     files[last] = files[last][:-1] + bytes([files[last][-1] ^ 1])
     place = tmp_path / (cifar.ARCHIVE if packed else cifar.FOLDER)
@@ -103,8 +103,8 @@ def test_one_other_bit_in_a_batch_is_refused_by_its_name(made, packed, tmp_path)
         cifar.cifar10(place)
 
 
-def test_a_missing_batch_is_refused_by_its_name(made, tmp_path):
-    files = dict(made[1])
+def test_a_missing_batch_is_refused_by_its_name(archived_images, tmp_path):
+    files = dict(archived_images[1])
     del files["data_batch_4.bin"]
     write(tmp_path / cifar.FOLDER, files)
     with pytest.raises(InputError, match=r"data_batch_4\.bin is not in it"):
