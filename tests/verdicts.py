@@ -43,8 +43,8 @@ def summary() -> str:
     counts = Counter(verdict for *_, verdict, _ in expected())
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     before = sum(row[-1] == RECORDED for row in expected())
-    again = f"{before} of them from recorded results; --full recomputes them"
-    return f"{counts.total()} rows: {parts}\n{again}"
+    second = f"{before} of them from recorded results; --full recomputes them"
+    return f"{counts.total()} rows: {parts}\n{second}"
 
 
 def coverage_page() -> str:

@@ -35,18 +35,18 @@ def causes(found):
 
 
 def test_a_training_that_follows_the_equations_is_described_by_them():
-    found = predicted(RATE)
-    assert found.agrees and found.departs_at is None
-    assert "the equations describe the run" in str(found)
+    result = predicted(RATE)
+    assert result.agrees and result.departs_at is None
+    assert "the equations describe the run" in str(result)
     start = tl.online.evolve(
         tl.Scenario(*[tl.Committee(1, tl.Erf())] * 2),
         tl.Overlaps(Q=[[0.3]], R=[[0.1]], T=[[1.0]]),
         1.0,
         until=10.0,
-        times=found.theory.time,
+        times=result.theory.time,
     )
     # From the weights themselves, whose overlaps are those of the start up to rounding.
-    np.testing.assert_allclose(found.theory.R, start.R, atol=1e-7)
+    np.testing.assert_allclose(result.theory.R, start.R, atol=1e-7)
 
 
 @pytest.mark.slow
@@ -57,17 +57,17 @@ def test_the_level_is_how_often_such_trainings_are_said_to_part():
 
 
 def test_a_rate_that_is_wrong_by_the_half_of_the_loss_is_recognised():
-    found = predicted(2 * RATE)
-    assert not found.agrees and found.departs_at < 5
-    assert causes(found)["another learning rate"] is True
-    assert "with η = 1 p" in str(found)
+    result = predicted(2 * RATE)
+    assert not result.agrees and result.departs_at < 5
+    assert causes(result)["another learning rate"] is True
+    assert "with η = 1 p" in str(result)
 
 
 def test_a_rate_that_is_given_times_n_is_told_before_the_work():
     with pytest.warns(RuntimeWarning, match=r"fits η = 1.*learning_rate gives η = 100"):
-        found = tl.bridge.predict(recorded(said=N * RATE))
-    assert causes(found)["another learning rate"] is True
-    assert "rate times N" in str(found)
+        prediction = tl.bridge.predict(recorded(said=N * RATE))
+    assert causes(prediction)["another learning rate"] is True
+    assert "rate times N" in str(prediction)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_times_are_those_of_a_record_that_begins_later():
 
 
 def test_a_p_value_that_no_network_reaches_is_a_bound():
-    found = predicted(2 * RATE)
-    assert found.p_value == 1 / (1 + found.compared)
-    assert "p < 0.01;" in str(found) and "p = 0.0099" not in str(found)
+    result = predicted(2 * RATE)
+    assert result.p_value == 1 / (1 + result.compared)
+    assert "p < 0.01;" in str(result) and "p = 0.0099" not in str(result)
 
 
 def test_equations_that_diverge_do_not_describe_a_run():
@@ -123,10 +123,10 @@ def test_equations_that_diverge_do_not_describe_a_run():
     for step in range(0, 600, 20):
         record((1 + 1e-4 * step) * J, step=step)
     with pytest.warns(RuntimeWarning, match="the record fits"):
-        found = tl.bridge.predict(record.dataset())
-    assert found.theory.attrs["outcome"] == "diverged"
-    assert not found.agrees and "the equations diverge at α = " in found.verdict
-    assert "inf" not in str(found)
+        prediction = tl.bridge.predict(record.dataset())
+    assert prediction.theory.attrs["outcome"] == "diverged"
+    assert not prediction.agrees and "the equations diverge at α = " in prediction.verdict
+    assert "inf" not in str(prediction)
 
 
 MOMENTUM = {"name": "SGD", "learning_rate": 0.2 * RATE, "momentum": 0.9}
@@ -136,30 +136,32 @@ def test_momentum_is_named_with_the_rate_as_which_it_acts():
     """η = 0.2 and μ = 0.9: the run is that of η = 2, and the advice makes the equations fit."""
     training = {"rate": 0.2 * RATE, "training": {"momentum": 0.9}, "optimizer": MOMENTUM}
     with pytest.warns(RuntimeWarning, match=r"momentum μ = 0.9 acts on-line .* η/\(1 - μ\) = 2;"):
-        found = tl.bridge.predict(recorded(said=0.2 * RATE, **training))
-    assert not found.agrees and causes(found)["momentum"] is True
-    assert "another learning rate" not in causes(found)
-    assert "learning_rate=0.02, ...)" in str(found) and "without its half" not in str(found)
+        prediction = tl.bridge.predict(recorded(said=0.2 * RATE, **training))
+    assert not prediction.agrees and causes(prediction)["momentum"] is True
+    assert "another learning rate" not in causes(prediction)
+    assert "learning_rate=0.02, ...)" in str(prediction) and "without its half" not in str(
+        prediction
+    )
     assert tl.bridge.predict(recorded(said=2 * RATE, **training)).agrees
 
 
 def test_without_the_optimizer_momentum_is_one_of_the_questions():
     training = {"rate": 0.2 * RATE, "training": {"momentum": 0.9}}
     with pytest.warns(RuntimeWarning, match="the record fits"):
-        found = tl.bridge.predict(recorded(said=0.2 * RATE, **training))
-    assert causes(found)["optimizer"] is None
-    assert "Recorder(optimizer=optimizer) would record" in str(found) and ": momentum, a" in str(
-        found
-    )
+        prediction = tl.bridge.predict(recorded(said=0.2 * RATE, **training))
+    assert causes(prediction)["optimizer"] is None
+    assert "Recorder(optimizer=optimizer) would record" in str(
+        prediction
+    ) and ": momentum, a" in str(prediction)
 
 
 def test_weight_decay_of_the_optimizer_is_named_and_goes_into_the_scenario():
     """λ = 0.5 at ρ = 1/N: γ = N ρ λ = 0.5."""
     optimizer = {"name": "SGD", "learning_rate": RATE, "weight_decay": 0.5}
     record = recorded(training={"decay": 0.5}, optimizer=optimizer)
-    found = tl.bridge.predict(record)
-    assert causes(found)["weight decay"] is True
-    assert "weight_decay=0.5))" in str(found)
+    prediction = tl.bridge.predict(record)
+    assert causes(prediction)["weight decay"] is True
+    assert "weight_decay=0.5))" in str(prediction)
     one = tl.Committee(1, tl.Erf())
     scenario = tl.Scenario(one, one, weight_decay=0.5)
     assert tl.bridge.predict(record, scenario=scenario).agrees
@@ -185,9 +187,9 @@ def test_weight_decay_of_the_optimizer_is_named_and_goes_into_the_scenario():
     ],
 )
 def test_what_the_equations_do_not_have_is_named(attributes, cause, words):
-    found = tl.bridge.predict(record_of(2 * RATE).assign_attrs(attributes))
-    assert causes(found)[cause] is True and words in str(found)
-    assert "another learning rate" not in causes(found)
+    prediction = tl.bridge.predict(record_of(2 * RATE).assign_attrs(attributes))
+    assert causes(prediction)[cause] is True and words in str(prediction)
+    assert "another learning rate" not in causes(prediction)
 
 
 @pytest.mark.parametrize("name", ["optimizer", "resumed"])
@@ -215,9 +217,11 @@ def test_gaps_of_a_resumed_training_are_left_out_of_the_rate_and_named():
     blind = Problem.of(cut.assign_attrs(resumed="[]"), None, 100, 0, False)
     across = shown_rate(blind)[0]
     assert not rates[0] <= across <= rates[1]
-    found = tl.bridge.predict(cut)
-    assert causes(found)["resumed training"] is None
-    assert "from α = 1 to 8" in next(c.words for c in found.causes if c.name == "resumed training")
+    prediction = tl.bridge.predict(cut)
+    assert causes(prediction)["resumed training"] is None
+    assert "from α = 1 to 8" in next(
+        c.words for c in prediction.causes if c.name == "resumed training"
+    )
 
 
 def test_long_work_is_announced_with_its_cost(capsys):
@@ -259,8 +263,8 @@ def heavy(ξ, rng):
 def test_what_inputs_do_is_seen_on_them(inputs, cause):
     rng = np.random.default_rng(0)
     rows = np.array([inputs(ξ, rng) for ξ in rng.standard_normal((4000, N))])
-    found = tl.bridge.predict(recorded(inputs=inputs, rows=rows))
-    assert causes(found)[cause] is True
+    prediction = tl.bridge.predict(recorded(inputs=inputs, rows=rows))
+    assert causes(prediction)[cause] is True
     plain = tl.bridge.predict(recorded(rows=np.random.default_rng(1).standard_normal((4000, N))))
     assert causes(plain)[cause] is False
     assert causes(plain)["different error on the data"] is False
@@ -296,13 +300,13 @@ def test_what_is_no_record_is_refused(change, words):
 
 
 def test_the_figure_shows_the_run_the_equations_and_where_they_part():
-    found = predicted(2 * RATE)
-    axes = tl.figures.prediction(found)
+    result = predicted(2 * RATE)
+    axes = tl.figures.prediction(result)
     assert len(axes) == 4
     lines = [line for line in axes[1].lines if line.get_linestyle() == "--"]
-    assert any(np.all(np.asarray(line.get_xdata()) == found.departs_at) for line in lines)
+    assert any(np.all(np.asarray(line.get_xdata()) == result.departs_at) for line in lines)
     assert "parts from the equations" in axes[0].figure.get_suptitle()
     drawn = np.concatenate([x.get_ydata() for x in axes[3].lines if len(x.get_ydata()) > 2])
-    assert np.max(np.abs(drawn)) == pytest.approx(found.deviation, rel=1e-6)
+    assert np.max(np.abs(drawn)) == pytest.approx(result.deviation, rel=1e-6)
     band = axes[3].patches[0].get_extents().transformed(axes[3].transData.inverted())
-    assert (band.y0, band.y1) == pytest.approx((-found.threshold, found.threshold))
+    assert (band.y0, band.y1) == pytest.approx((-result.threshold, result.threshold))

@@ -32,10 +32,10 @@ def test_it_says_whether_the_theory_agrees(run, tmp_path):
     code, out, err = run(*SMALL, "--theory", "--plot", str(picture))
     assert (code, err) == (0, "")
     assert first_words(out)[-1] == "theory"
-    told = [line.removeprefix("theory").strip() for line in out.splitlines()[-3:]]
-    assert told[0].startswith("largest deviation ") and "p = " in told[0]
-    assert told[1].startswith("with a bias of order 1/N of up to ")
-    assert told[2] == "theory and 8 runs agree only with such a bias"
+    message = [line.removeprefix("theory").strip() for line in out.splitlines()[-3:]]
+    assert message[0].startswith("largest deviation ") and "p = " in message[0]
+    assert message[1].startswith("with a bias of order 1/N of up to ")
+    assert message[2] == "theory and 8 runs agree only with such a bias"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -128,8 +128,8 @@ def test_the_network_is_simulated_too(run):
 def test_a_checkpoint_is_used_and_continued_from(run, tmp_path):
     file = tmp_path / "runs.npz"
     first = run(*SMALL, "--checkpoint", str(file), "--json")
-    again = run(*SMALL, "--checkpoint", str(file), "--json")
-    assert file.exists() and first == again
+    second = run(*SMALL, "--checkpoint", str(file), "--json")
+    assert file.exists() and first == second
     code, out, err = run(*SMALL, "--checkpoint", str(file), "--seed", "1")
     assert (code, out) == (2, "") and "checkpoint: got" in err
 

@@ -97,8 +97,8 @@ def test_what_takes_long_never_has_the_last_process():
 def test_the_process_that_knows_a_program_gets_it():
     async def four(pool):
         first = [await pool.ask(job(program=name)) for name in "ab"]
-        again = [await pool.ask(job(program=name)) for name in "ab"]
-        return [answer.body for answer in (*first, *again)]
+        second = [await pool.ask(job(program=name)) for name in "ab"]
+        return [answer.body for answer in (*first, *second)]
 
     a, b, again_a, again_b = pooled(2)(four)
     assert a != b and again_a == a and again_b == b
@@ -219,10 +219,10 @@ def test_after_a_kill_a_request_is_refused_in_words_if_it_takes_long(monkeypatch
         (worker,) = pool.workers
         return late, seconds, await pool.ask(job(program="a")), worker.process.pid
 
-    late, seconds, again, pid = pooled(1)(asked)
+    late, seconds, second, pid = pooled(1)(asked)
     assert late.status == 503 and b"have to compile this again" in late.body
     assert seconds < 2.5
-    assert again.status == 200 and int(again.body) == pid
+    assert second.status == 200 and int(second.body) == pid
 
 
 def test_a_request_whose_process_is_killed_is_refused_in_words_if_it_takes_long(monkeypatch):
@@ -303,16 +303,16 @@ def test_a_process_that_has_ended_is_left_to_asyncio(monkeypatch):
 
 
 def test_what_is_stopped_ends():
-    told = []
+    message = []
 
     async def send_event(name, body):
-        told.append(int(body))
+        message.append(int(body))
 
     async def stopped(pool):
         task = asyncio.create_task(
             pool.ask(job("runs", client="c", send_event=send_event, tells=3, sleeps=20))
         )
-        while len(told) < 3:
+        while len(message) < 3:
             await asyncio.sleep(0.01)
         assert pool.progress(("c", "a"))["state"] == "compiling"
         assert pool.stop(("c", "a")) == 1
@@ -322,7 +322,7 @@ def test_what_is_stopped_ends():
         return await pool.ask(job())
 
     assert pooled(1)(stopped).status == 200
-    assert told == [0, 1, 2]
+    assert message == [0, 1, 2]
 
 
 def test_processes_end_with_the_server():

@@ -28,18 +28,18 @@ def test_a_block_that_ends_well_writes_only_what_it_was_told_to(tmp_path):
 
 
 def test_content_is_made_when_it_is_written(tmp_path, monkeypatch):
-    made = []
+    result = []
 
     def content():
-        made.append(1)
+        result.append(1)
         return {"finished": np.array(0)}
 
     with Checkpoint(tmp_path / "work.npz", IDENTITY) as checkpoint:
         checkpoint.update(content)
-        assert not made
+        assert not result
         monkeypatch.setattr(room, "SECONDS_BETWEEN_SAVES", 0.0)
         checkpoint.update(content)
-        assert len(made) == 1
+        assert len(result) == 1
 
 
 def test_no_path_keeps_nothing():
@@ -70,9 +70,9 @@ def test_what_differs_is_told_in_numbers_before_digests(tmp_path):
 
 def test_trees_come_back_in_their_shape():
     tree = {"weights": np.arange(6.0).reshape(2, 3), "epoch": (np.array(3), np.zeros(2))}
-    again = restored("state", tree, flat("state", tree))
-    assert digest(*again["weights"]) == digest(*tree["weights"])
-    np.testing.assert_array_equal(again["epoch"][0], 3)
+    second = restored("state", tree, flat("state", tree))
+    assert digest(*second["weights"]) == digest(*tree["weights"])
+    np.testing.assert_array_equal(second["epoch"][0], 3)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"\x93NUMPY"])

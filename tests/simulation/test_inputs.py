@@ -69,8 +69,8 @@ def test_the_error_is_that_on_the_rows_that_were_given():
     keywords = {"dimension": N, "until": 1.0, "times": [0.0, 1.0]}
     run = tl.simulation.network(tl.Scenario(linear, linear), (J, B), 0.1, inputs=rows, **keywords)
     assert run.generalization_error.values[0, 0] == pytest.approx(2.5, rel=1e-14)
-    for found in (run, tl.simulation.summary(run)):
-        assert found.generalization_error.attrs["inputs"] == "the rows given as inputs"
+    for result in (run, tl.simulation.summary(run)):
+        assert result.generalization_error.attrs["inputs"] == "the rows given as inputs"
     # |J - B|² from the overlaps: what an error of white inputs would be, times 4.
     distance = (run.Q - 2 * run.R.values + 1).values[..., 0, 0]
     np.testing.assert_allclose(run.generalization_error, 2 * distance, rtol=1e-12)
