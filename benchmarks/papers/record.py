@@ -18,13 +18,17 @@ import tutelage
 from tutelage import results
 from tutelage._jax import jax
 from tutelage.papers import recorded
-from tutelage.papers.beyond import optimizers
+from tutelage.papers.beyond import landscape, optimizers, plateaus, temperature_runs
 from tutelage.papers.milletari2019 import architectures, widths
 from tutelage.papers.oostwal2019 import escape
 
 # What computes each file, and its seeds in words.
 RECORDS = {
+    ("beyond", "branches"): (landscape.measured, str(landscape.SEED)),
     ("beyond", "optimizers"): (optimizers.measured, "0, of the networks"),
+    ("beyond", "plateaus"): (plateaus.all_units, "none"),
+    ("beyond", "seventeen"): (landscape.seventeen, str(landscape.SEED)),
+    ("beyond", "temperature"): (temperature_runs.measured, "1"),
     ("milletari2019", "stuck"): (architectures.stuck_runs, "0 to 3150 in steps of 50"),
     ("milletari2019", "widths"): (widths.measured, "0"),
     ("oostwal2019", "escape"): (escape.measured, "N"),

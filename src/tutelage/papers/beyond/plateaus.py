@@ -76,7 +76,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     """Compute heights, lengths and eigenvalues; those that take minutes are recorded."""
     before = recorded.load_recorded("beyond", "plateaus")
     if full:
-        data = xr.merge([measured(NAMES), rates(NAMES)])
+        data = all_units()
         parts = (*_shown(data, NAMES), *_rates(data))
         yield from recorded.compare_with_recorded(parts, (*_rows(before), *_rates(before)))
         return
@@ -126,6 +126,11 @@ def scenario(g: Activation) -> Scenario:
 
 def start() -> Overlaps:
     return Overlaps(Q=np.diag([0.1, 0.15, 0.2]), R=1e-3 * np.eye(SIZE), T=np.eye(SIZE))
+
+
+def all_units() -> xr.Dataset:
+    """Return plateaus and rates of all units: the content of ``recorded/plateaus.nc``."""
+    return xr.merge([measured(NAMES), rates(NAMES)])
 
 
 @cache
