@@ -257,7 +257,7 @@ class Pool:
         if len(self.latest) > 1000:
             self.latest.pop(next(iter(self.latest)))
 
-    def _of(self, owner: tuple[str, str]) -> list[Job]:
+    def _jobs_of(self, owner: tuple[str, str]) -> list[Job]:
         """Return the waiting and running jobs of a client and slot."""
         running = [worker.job for worker in self.workers if worker.job is not None]
         return [job for job in (*self.waiting, *running) if job.owner == owner and not job.stale]
