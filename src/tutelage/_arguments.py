@@ -53,7 +53,7 @@ MADE_BY = {
 
 
 def validated(function: Function) -> Function:
-    """Decorate a function so that arguments of other types than its annotations are refused.
+    """Decorator that checks the arguments of a call against the annotations of the function.
 
     >>> @validated
     ... def twice(times: int) -> int:
@@ -135,7 +135,7 @@ def _number(value: object, kind: type) -> bool:
 
 
 def _as_number(name: str, value: Rational) -> Any:
-    """Convert a whole number of 64 bits to int, a fraction or a larger number to float."""
+    """Convert a whole number of at most 64 bits to int, any other number to float."""
     if isinstance(value, Integral) and abs(int(value)) < 2**63:
         return int(value)
     try:
@@ -169,7 +169,7 @@ def refuse(name: str, value: object, kind: Any) -> None:
 
 
 def _is_entry(value: object, kind: Any) -> bool:
-    """Return whether a single value was given for a list of such values."""
+    """Return whether a value is one entry of the list that an annotation asks for."""
     inner = get_args(kind)
     if get_origin(kind) not in (Sequence, Iterable, list) or not inner or inner[0] is Any:
         return False

@@ -71,7 +71,9 @@ def value_of(argument: str, function: Any, *given: object, allowed: str, hint: s
 
 
 def is_traced(value: object) -> bool:
-    """Return whether a value is traced by ``jit``, ``grad`` or ``vmap``, its numbers unknown."""
+    """Return whether a value is traced by ``jit``, ``grad`` or ``vmap``, so that its numbers are
+    unknown.
+    """
     import jax
 
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
@@ -120,7 +122,8 @@ def finite_number(
 
 
 def within_range(value: Any) -> bool:
-    """Return whether a number is 0, or of a size whose products neither over- nor underflow.
+    """Return whether a number is 0, or of a magnitude whose products neither overflow nor
+    underflow.
 
     >>> within_range(0.5), within_range(0), within_range(1e-80), within_range(math.nan)
     (True, True, False, False)
@@ -146,7 +149,7 @@ def per_run_array(value: Any) -> Any:
 
 
 def finite_numbers(argument: str, value: Any, **bounds: Any) -> Any:
-    """Check a finite real number within bounds, or an array of them, one per run."""
+    """Check a finite real number within bounds, or an array of such numbers, one per run."""
     values = per_run_array(value)
     if not isinstance(values, np.ndarray) or values.ndim != 1:
         return finite_number(argument, value, **bounds)
@@ -198,7 +201,7 @@ def finite_array(argument: str, value: object, largest: float = LARGEST_NUMBER) 
 
 
 def is_usable(array: np.ndarray, largest: float = LARGEST_NUMBER) -> bool:
-    """Return whether all entries are finite and none is larger than ``largest`` in size."""
+    """Return whether all entries are finite and none exceeds ``largest`` in magnitude."""
     return bool(np.all(np.abs(array) <= largest))  # False for NaN
 
 

@@ -80,7 +80,7 @@ def formatted(value: Any, reason: str = "") -> str:
 
 
 def _digits(value: float, error: float) -> str:
-    """Format a number with the digits that its error leaves certain and one more; at most 15."""
+    """Format a number with the digits that its error allows and one more, at most 15 in all."""
     certain = 17 if error <= 0 else math.floor(math.log10(max(abs(value), error) / error)) + 2
     return f"{value:.{min(certain, 15)}g}"
 

@@ -77,7 +77,7 @@ class ClosedForm(NamedTuple):
         return c
 
     def hermite(self, order: int, q: Float[Array, "..."]) -> HermiteCoefficients:
-        """c_0 … c_order of g at the variance q: the sum of those of its terms."""
+        """c_0 … c_order of g at the variance q: the sum over the terms of g."""
         parts = []
         if self.line is not None or self.modulus is not None:
             parts.append(_lines(self, order, q))

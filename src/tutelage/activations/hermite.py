@@ -76,7 +76,7 @@ def powers(x: Float[Array, "..."], count: int) -> Float[Array, "... n"]:
 
 
 def with_rounding(values: Float[Array, "... n"]) -> HermiteCoefficients:
-    """Add rounding errors to closed-form coefficients: two more products for each order."""
+    """Add bounds on rounding errors to closed-form coefficients: two more products per order."""
     products = 4.0 + 2.0 * np.arange(values.shape[-1])
     rounding = match_rank(products, values) * EPSILON * jnp.abs(values)
     return HermiteCoefficients(values, jax.lax.stop_gradient(rounding))
@@ -85,7 +85,7 @@ def with_rounding(values: Float[Array, "... n"]) -> HermiteCoefficients:
 def derivative_coefficients(
     values: ArrayLike, variance: ArrayLike = 1.0, at_zero: ArrayLike = 0.0
 ) -> Float[Array, "... n"]:
-    """Compute the Hermite coefficients of g' from those of g, one order fewer.
+    """Compute the Hermite coefficients of g' from those of g; the order is one lower.
 
         c_n[g'](q) = √(n+1) c_{n+1}[g](q) / √q        (Stein)
 

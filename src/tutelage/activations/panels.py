@@ -1,4 +1,4 @@
-"""Gauss–Legendre rules on panels that shrink by halves towards the places where a function bends.
+"""Gauss–Legendre rules on panels whose width halves repeatedly towards the kinks of a function.
 
 Poles at any distance above 2^-halvings from a centre are resolved, so that steep functions cost
 nothing extra.

@@ -56,7 +56,7 @@ def probe(g: "Custom") -> None:
 
 
 class _Evaluation(NamedTuple):
-    """Values and derivatives on the grid, and values elsewhere."""
+    """Values and derivatives of g on the grid, and its largest jumps."""
 
     value: Array
     mirrored: Array

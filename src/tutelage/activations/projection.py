@@ -66,7 +66,9 @@ def _parameters_as_arrays(g: "Activation") -> "Activation":
 
 @eqx.filter_custom_jvp
 def _coefficients(g, q, *, order):
-    """Values and errors at one variance, with the derivative in it from Stein's lemma."""
+    """Compute values and errors at one variance; the derivative with respect to q follows from
+    Stein's lemma.
+    """
     return _integrals(g, q, order)
 
 

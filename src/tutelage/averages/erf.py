@@ -37,7 +37,8 @@ def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estim
 
 
 def i3(activations: tuple[Activation, ...], C: Float[Array, "... 3 3"]) -> Estimate:
-    """⟨g'(u) v h(w)⟩ = e_g e_h (2/π) Σ23/√Λ3 with Σ the covariance given u + n = 0, any constant.
+    """⟨g'(u) v h(w)⟩ = e_g e_h (2/π) Σ23/√Λ3 with Σ the covariance given u + n = 0, for any
+    offsets.
 
     Λ3 = (1 + C11)(1 + C33) - C13²;  Σ23 = [C23(1 + C11) - C12 C13]/(1 + C11), whose terms cancel.
     """

@@ -25,7 +25,7 @@ from tutelage.averages.orthant.twofold import minor
 
 
 class UnitCoefficients(NamedTuple):
-    """m, d, e and o of the unit of every field (`ClosedForm`); zero for a term it never has.
+    """m, d, e and o of the unit of every field (`ClosedForm`); zero for terms that the unit lacks.
 
     Each of shape (n,).
     """

@@ -1,4 +1,4 @@
-"""ε_g of many states of units with closed forms, by NumPy: there is nothing to compile.
+"""ε_g of many states of units with closed forms, computed in NumPy, which needs no compilation.
 
     ε_g = Σ_a≤b w_ab ⟨g_a g_b⟩,   w_ab = (1 - δ_ab/2) Σ_c r_ca r_cb
 
@@ -95,7 +95,9 @@ def _pairs(K: int, M: int) -> Pairs:
 def _weights(
     scenario: Scenario, layout: Layout, y: Float[np.ndarray, "states d"], pairs: Pairs
 ) -> Float[np.ndarray, "rows pairs"]:
-    """w_ab of the readout of the scenario, in one row, or of those of the states."""
+    """w_ab from the readout of the scenario (one row), or from the readouts of the states (one row
+    each).
+    """
     r = np.asarray(coefficients(scenario, np))[None]
     if any(block.name == "readout" for block in layout.blocks):
         v = -scenario.output_scale[0] * layout.arrays(y)["readout"]

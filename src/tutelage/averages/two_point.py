@@ -28,7 +28,7 @@ from tutelage.activations.closed import ClosedForm
 
 
 def erf_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
-    """(2/π) asin(ρ/2), differentiated up to three times; of NumPy or of JAX, as ρ is."""
+    """(2/π) asin(ρ/2), differentiated up to three times; ρ is an array of NumPy or of JAX."""
     square = 4 - rho**2
     if derivative == 0:
         return 2 / math.pi * _module(rho).arcsin(rho / 2)
@@ -37,7 +37,7 @@ def erf_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
 
 
 def modulus_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
-    """(2/π) [√(1−ρ²) + ρ asin ρ], differentiated up to three times; infinite at ±1 from two on."""
+    """(2/π) [√(1−ρ²) + ρ asin ρ], differentiated up to three times; from two on infinite at ±1."""
     xp, square = _module(rho), (1 - rho) * (1 + rho)
     if derivative == 0:
         return 2 / math.pi * (xp.sqrt(square) + rho * xp.arcsin(rho))

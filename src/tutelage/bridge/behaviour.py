@@ -1,4 +1,4 @@
-"""Find the units of a network, and check that it computes what its layers say, by evaluating it.
+"""Find the units of a network, and check by evaluation that its layers reproduce its outputs.
 
 A model is more than its list of layers: a skip connection, a factor 1/√N or a second activation
 stand in its code alone.  So the two-layer network that was read,

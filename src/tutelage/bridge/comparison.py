@@ -287,7 +287,7 @@ class Deviation(NamedTuple):
 
 
 def p_in_words(p: float, networks: int) -> str:
-    """Format a p-value; where no network deviated as much, the bound given by their number.
+    """Format a p-value; if no network deviated as much, as a bound from the number of networks.
 
     >>> p_in_words(0.44, 100), p_in_words(1 / 101, 100)
     ('p = 0.44', 'p < 0.01')

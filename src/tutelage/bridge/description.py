@@ -113,8 +113,8 @@ class Description(Finding):
             yield "dropout", ", ".join(self.dropout)
 
     def _functions(self) -> str:
-        """Return the functions of the structure where their layers are called, or the measured
-        ones.
+        """Describe the functions between the layers, those found in the structure and those
+        measured.
         """
         names = ", ".join(f.name for f in self.functions)
         if self.ordered or not (names or self.measured):

@@ -226,7 +226,8 @@ class Recorder:
         return self._records.stride
 
     def __call__(self, student: object, step: int | None = None) -> None:
-        """Record the student after ``step`` steps: 0 is the start; by default one more each time.
+        """Record the student after ``step`` steps: 0 is the start; the default is one step after
+        the last call.
 
         Returns at once unless this is a step to record.
         """
@@ -275,7 +276,7 @@ class Recorder:
         return self._settings is not None
 
     def watch(self, optimizer: object) -> None:
-        """Store the settings of an optimizer that was made after the recorder."""
+        """Store the settings of an optimizer that was created after the recorder."""
         self._optimizer, self._settings = optimizer, read_optimizer(optimizer)
 
     def _note_rates(self) -> None:

@@ -1,4 +1,4 @@
-"""Readable output where a terminal or file cannot encode our letters, as in ASCII."""
+"""Readable output for terminals and files whose encoding lacks our letters, such as ASCII."""
 
 import codecs
 import sys

@@ -75,7 +75,7 @@ class DeferredSignals:
 
 
 def interrupted() -> int:
-    """The exit code: 128 and the number of the signal, as shells have it; 130 after Ctrl-C."""
+    """The exit code: 128 and the number of the signal, as in shells; 130 after Ctrl-C."""
     return 128 + (DeferredSignals.received or signal.SIGINT)
 
 

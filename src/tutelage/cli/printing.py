@@ -46,14 +46,14 @@ def plain(text: str) -> str:
 
 
 def table(*headings: str) -> "Table":
-    """Columns without lines."""
+    """Make a table without lines."""
     from rich.table import Table
 
     return Table(*headings, box=None, pad_edge=False)
 
 
 def framed(title: str, *headings: str) -> "Table":
-    """Columns in a frame, with a title."""
+    """Make a table in a frame, with a title."""
     from rich.table import Table
 
     return Table(*headings, title=title)

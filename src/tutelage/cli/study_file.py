@@ -96,7 +96,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _check_options(arguments: Any) -> None:
-    """Refuse options of the command as arguments of the function."""
+    """Refuse options of the command where the file should have arguments of the function."""
     for name in (name for name in OPTIONS if name in arguments):
         allowed = (
             "it is an option of the command"

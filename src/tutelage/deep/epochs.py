@@ -25,7 +25,7 @@ def run_epochs(
     pack: Callable[[State], Any] = lambda state: state,
     unpack: Callable[[Any], State] = lambda tree: tree,
 ) -> tuple[State, Measured]:
-    """Return the state after all epochs, and the stacked measurements of recorded ones.
+    """Return the state after all epochs, and the stacked measurements of the recorded epochs.
 
     Args:
         state: at the start, which is epoch 0, or of a checkpoint that is there.

@@ -88,7 +88,7 @@ def strengths(
 def measure(
     student: Network, teacher: Network, x: Float[AnyArray, "examples inputs"], whole: bool
 ) -> dict[str, Any]:
-    """Measure one run at one epoch; with ``whole``, all correlations too."""
+    """Measure one run at one epoch; with ``whole``, also all correlations."""
     f, g = student.activations(x), teacher.activations(x)
     measured = {"evaluation_loss": jnp.mean((f[-1] - g[-1]) ** 2)}
     for layer, strength in enumerate(strengths(student, x), start=1):

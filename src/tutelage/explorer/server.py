@@ -111,7 +111,7 @@ class Explorer:
         return (client, slot) if client else self.anonymous.next(), int(number)
 
     async def picture(self, asked: ViewRequest) -> Answer:
-        """Return a picture from the cache or draw it; wait if it is drawn already."""
+        """Return a picture from the cache or draw it; wait if it is being drawn."""
         key = (asked.task, asked.view.NAME, tuple(asked.state.items()))
         if key in self.first and not self.first[key].done():
             await asyncio.wait([self.first[key]])

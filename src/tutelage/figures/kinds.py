@@ -1,4 +1,4 @@
-"""Annotations of what Matplotlib draws with: static checkers see them, and nothing is imported."""
+"""Annotations with types of Matplotlib for static checkers; nothing is imported at run time."""
 
 from typing import TYPE_CHECKING, Any
 

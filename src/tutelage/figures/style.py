@@ -81,7 +81,7 @@ def new_axes(axes: Axes | None) -> Axes:
 
 
 def new_panels(count: int, figsize: ArrayLike | None = None, **options: Any) -> Any:
-    """Return Axes of a new figure side by side, from four on in two rows; ``figsize`` in inches."""
+    """Return Axes of a new figure side by side, four or more in two rows; ``figsize`` in inches."""
     import matplotlib.pyplot as plt
 
     rows = 2 if count > 3 else 1

@@ -31,7 +31,7 @@ def signal_of(gate: AbstractGate, beta: Any) -> Activation:
 
 
 def _lines(left: float, right: float) -> Activation:
-    """Return the first named activation that is equal, for exact averages or an exact g."""
+    """Return the first named activation with these slopes, for exact averages or an exact g."""
     if right != 1:
         return TwoSlopes(left, right)
     if left in (0.0, 1.0):

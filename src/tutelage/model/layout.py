@@ -174,8 +174,8 @@ class Layout:
         }
 
     def factors(self, weights: str) -> Float[np.ndarray, " d"]:
-        """Count how many factors of each entry are given weights; its decay rate is proportional to
-        the count.
+        """Count the factors of each entry that are ``weights``; each factor adds its decay rate to
+        the entry.
         """
         counts = [float(block.factors.count(weights)) for block in self.blocks]
         return np.repeat(counts, [block.count(self.sizes) for block in self.blocks])

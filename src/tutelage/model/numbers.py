@@ -1,4 +1,4 @@
-"""The numbers of a scenario: one table that every reader uses.
+"""The table of the numbers of a scenario, such as label noise, weight decay and drift.
 
 A row is an argument of `tutelage.Scenario`, which may have one value per run; a coordinate of
 results, a symbol in figures, an option of ``tutelage online`` and ``tutelage simulate``, a slider
@@ -19,7 +19,7 @@ Weights = Literal["first layer", "second layer", "teacher", "velocity"]
 
 
 class Number(NamedTuple):
-    """A number of a scenario.
+    """A number of a scenario, as a row of the table.
 
     name: the argument.
     symbol: its letter, as in the papers.

@@ -136,8 +136,8 @@ class Overlaps(Module):
     def to_weights(
         self, dimension: int, seed: int = 0
     ) -> tuple[Float[Array, "... K N"], Float[Array, "... M N"]]:
-        """Compute weights J and B in N dimensions that have these overlaps to rounding, singular
-        or not.
+        """Compute weights J and B in N dimensions from overlaps, exact to rounding, also for
+        singular overlaps.
 
         dimension: N >= K + M.
         seed: of the random orthonormal frame in which the vectors lie.

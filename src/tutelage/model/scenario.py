@@ -69,7 +69,7 @@ class Committee(Module):
 
     @property
     def weights(self) -> Float[AnyArray, "... outputs units"]:
-        """v_ci, also where all are 1."""
+        """v_ci as an array, also if all weights are 1."""
         return jax_array(np.ones((1, self.units))) if self.readout is None else self.readout
 
 

@@ -34,7 +34,7 @@ class Teachers(Module):
         return scale_off_diagonal(self.T, jnp.exp(-2 * self.drift * time))
 
     def over(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "... times M M"]:
-        """Return T(α) at all times; by NumPy, which has nothing to compile."""
+        """Return T(α) at all times, computed in NumPy, which needs no compilation."""
         T = np.asarray(self.T)[..., None, :, :]
         if self.drift is None:
             return np.broadcast_to(T, (*T.shape[:-3], len(times), *T.shape[-2:]))

@@ -47,7 +47,7 @@ class Rate(Module):
 
     @property
     def second(self) -> Any | None:
-        """η², the factor of the terms of second order; None in the limit."""
+        """η², the factor of the terms of second order; None in the limit η → 0."""
         return None if self.limit else self.first**2
 
     @property

@@ -74,7 +74,7 @@ class Trajectory(NamedTuple):
     outcome: Int[np.ndarray, "..."]
 
     def of(self, runs: int) -> "Trajectory":
-        """Return the first runs of several; return a single run unchanged."""
+        """Return the first runs of a batch; return a single run unchanged."""
         return Trajectory(*(x[:runs] for x in self)) if self.outcome.ndim else self
 
     def at_every_time(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "n times d"]:

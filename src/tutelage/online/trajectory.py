@@ -196,7 +196,7 @@ def _evolved(
     batch: int,
     method: Method | str | None,
 ) -> xr.Dataset:
-    """Integrate one run, or several of the shape ``runs``.
+    """Integrate one run, or a batch of runs of the shape ``runs``.
 
     scenarios: one for all runs, or one per run.
     start, rate: one for all runs, or a leading axis of runs.
@@ -380,7 +380,7 @@ def _dataset(
 def _errors_of_times(
     flows: list[Flow], y: np.ndarray, T: np.ndarray, count: int
 ) -> Float[np.ndarray, "..."]:
-    """Return ε_g of every state; one program serves all ends of a single run.
+    """Return ε_g of every state; for a single run one program serves every final time.
 
     count: the largest number of times of a run, including its end.
     """
@@ -408,7 +408,7 @@ def _errors(flows: list[Flow], y: np.ndarray, T: np.ndarray) -> Float[np.ndarray
 
 
 def _in_closed_form(flow: Flow) -> bool:
-    """Return whether NumPy computes ε_g: there is then nothing to compile in a new process."""
+    """Return whether NumPy computes ε_g, so that a new process has nothing to compile."""
     return flow.method.exact and jax.default_backend() == "cpu"
 
 

@@ -69,12 +69,14 @@ def digits(text: str) -> Published:
 
 
 def closed_form(text: str, value: float, scale: float = 1.0) -> Published:
-    """A number printed as a formula, such as ``"1/3"``; ``scale`` is that of its largest term."""
+    """A number printed as a formula, such as ``"1/3"``; ``scale`` is the size of its largest
+    term.
+    """
     return Published(text, value, ROUNDING * max(scale, abs(value)))
 
 
 def formula(value: float, scale: float = 1.0) -> Published:
-    """A formula that is printed, evaluated where we chose to; ``scale`` as for `closed_form`.
+    """A printed formula, evaluated at arguments of our choice; ``scale`` as for `closed_form`.
 
     >>> formula(1 / 15).text
     'formula: 0.0666667'

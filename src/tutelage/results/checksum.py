@@ -13,7 +13,7 @@ OURS = frozenset(
 
 
 def of(*parts: bytes) -> str:
-    """Return SHA-256 in 64 letters.
+    """Return the SHA-256 checksum as 64 hexadecimal digits.
 
     >>> of(b"ab", b"c") == of(b"abc")
     True

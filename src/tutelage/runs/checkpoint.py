@@ -30,7 +30,7 @@ SECONDS_BETWEEN_SAVES = 30.0
 
 
 class Checkpoint:
-    """The checkpoint of some work; a file of other work is refused at once.
+    """The checkpoint of one computation; a file of another computation is refused at once.
 
     with Checkpoint(path, identity) as checkpoint:
         kept = checkpoint.load()
@@ -58,7 +58,7 @@ class Checkpoint:
         return self._content
 
     def update(self, content: Content | Callable[[], Content]) -> None:
-        """Update the state of the work, and write it if the last save was long ago.
+        """Update the state of the computation, and write it if the last save was long ago.
 
         content: arrays by name, or a function that returns them, called when they are written.
         """
@@ -157,7 +157,9 @@ def _warn(path: Path, problem: OSError) -> None:
 
 
 def _check_same(theirs: dict[str, str], ours: dict[str, str], path: Path) -> None:
-    """Refuse a file of other work, and name what differs: numbers and words before digests."""
+    """Refuse a file of another computation, and name what differs: numbers and words before
+    digests.
+    """
     names = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
     names.sort(key=lambda name: bool(DIGEST.fullmatch(str(theirs.get(name)))))
     if names:

@@ -1,4 +1,4 @@
-"""Datasets of curves, and the coordinates by which runs are found."""
+"""Datasets of curves, and the coordinates by which runs are selected."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -55,7 +55,7 @@ def folder_path() -> Path:
 
 
 def read(name: str) -> bytes | None:
-    """Return a stored program; None if there is none that can be trusted and is complete."""
+    """Return a stored program; None if no complete and trusted one exists."""
     try:
         with _private_folder() as folder:
             return _content(folder, name)

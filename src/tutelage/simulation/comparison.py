@@ -222,8 +222,8 @@ class _Test:
 
     @cached_property
     def law(self) -> np.ndarray:
-        """Distribution of the largest deviation, in standard errors; the first entry is that of the
-        runs.
+        """Distribution of the largest deviation, in standard errors; the first entry is the
+        measured one.
         """
         d = self.x - self.expected
         noticed = np.sqrt(np.mean(d**2, axis=0)) > self.inexact
@@ -294,7 +294,9 @@ def _times(theory: xr.Dataset, runs: xr.Dataset) -> tuple[np.ndarray, str]:
 def _variance(
     x: Float[np.ndarray, "runs time c"], expected: Float[np.ndarray, "time c"]
 ) -> Float[np.ndarray, "time 1"]:
-    """Return the largest variance of any component so far, over the largest overlap."""
+    """Return the largest variance of any component up to each time, divided by the largest
+    overlap.
+    """
     scale = np.max(np.abs(expected))
     variance = np.max(np.var(x, axis=0, ddof=1), axis=1)
     variance = np.minimum(variance, (LARGEST_SCATTER * scale) ** 2)

@@ -57,7 +57,7 @@ class Observations:
 
     @classmethod
     def empty(cls, like: dict[str, jax.ShapeDtypeStruct], ensemble: Ensemble) -> "Observations":
-        """Return records without observations; ``like`` has the shapes of those of some runs."""
+        """Return records without observations; ``like`` has the shapes of the observables."""
         # The time axis comes first in memory, because all runs are observed at the same time.
         shape = (len(ensemble.recorded), ensemble.runs)
         values = {

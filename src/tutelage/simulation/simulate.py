@@ -63,7 +63,9 @@ class System(Protocol):
 
 
 class BatchState(NamedTuple):
-    """A batch of runs: examples learned, state, and where runs ended, in examples, or -1."""
+    """A batch of runs: its state, the number of examples learned, and the examples at which runs
+    ended, or -1.
+    """
 
     learned: int
     state: Any

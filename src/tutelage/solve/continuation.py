@@ -184,7 +184,8 @@ def _at(system: System, u: np.ndarray, before: np.ndarray) -> Place:
 
 def _between(system: System, tests: Mapping[str, Test], left: Place, right: Place) -> list[Special]:
     """Locate special points between two points.  Where two test functions vanish together the first
-    counts: the outer curve of a pitchfork turns where it crosses the other, at a branch point."""
+    counts: the outer curve of a pitchfork turns where it crosses the other, at a branch point.
+    """
     specials = list[Special]()
     for kind, test in tests.items():
         if test(left) * test(right) < 0:
@@ -223,7 +224,7 @@ def _near(system: System, left: Place, right: Place, s: float, normal: np.ndarra
 def _false_position(
     place: Callable[[float], Place | None], test: Test, left: Place, right: Place
 ) -> float:
-    """Find a zero by the Illinois method: the value at the end that stays is halved."""
+    """Find a zero by the Illinois method: the value at an end that is retained is halved."""
     a, b, fa, fb = 0.0, 1.0, test(left), test(right)
     for _ in range(60):
         s = (a * fb - b * fa) / (fb - fa)

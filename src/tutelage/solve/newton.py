@@ -27,7 +27,7 @@ ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
 class Root(NamedTuple):
-    """The points where the steps end.
+    """End points of Newton's method, with their residuals.
 
     x: shape (..., d).
     residual: the largest |f_i| there, infinite where f is no number.

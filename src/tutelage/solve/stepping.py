@@ -115,7 +115,8 @@ def every_step(
     longest: Scalar,
     most: int,
 ) -> tuple[Any, Int[Array, ""], IntegratorState]:
-    """Integrate one run from time 0; return observations after each step, their number, the end.
+    """Integrate one run from time 0; return observations after each step, the number of steps, the
+    last state.
 
     observe: from a state, at the start and after each step, to arrays; they get an axis ``most``.
     longest: the longest step;  most: the largest number of steps.
@@ -142,7 +143,9 @@ def every_step(
 
 
 def initial_state(y0: Any, t0: Any, times: int, xp: Any = np) -> IntegratorState:
-    """Return runs at their start with space for records; by NumPy, which has nothing to compile."""
+    """Return runs at their start with space for records, made in NumPy, which needs no
+    compilation.
+    """
     runs, d = y0.shape
     return IntegratorState(
         t=t0,
@@ -229,7 +232,7 @@ def _norm(x: Array) -> Array:
 
 
 def _first_step(y: Array, slope: Array, scale: Array) -> Array:
-    """A hundredth of the time in which the state changes by itself (Hairer, Nørsett, Wanner)."""
+    """A hundredth of the time scale on which the state changes (Hairer, Nørsett, Wanner)."""
     size, speed = _norm(y / scale), _norm(slope / scale)
     # A step of length zero would be repeated for ever.
     step = jnp.maximum(0.01 * size / speed, np.finfo(float).tiny)

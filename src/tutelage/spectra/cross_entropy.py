@@ -118,7 +118,7 @@ def accuracy(
 
 
 def separate(logits: Float[Array, "m outputs"], output: Output) -> bool:
-    """Return whether each output is an independent probability, as a single one is."""
+    """Return whether each output is an independent probability, as for a single output."""
     return output == "sigmoid" or logits.shape[1] == 1
 
 

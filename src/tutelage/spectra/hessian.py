@@ -166,7 +166,7 @@ def matrix(loss: Callable[[Any], Any], flat: Float[Array, " n"]) -> Float[Array,
 def columns(
     loss: Callable[[Any], Any], flat: Float[Array, " n"], first: int = 0
 ) -> Float[Array, "some n"]:
-    """Compute columns of H in batches, from a first one on."""
+    """Compute columns of H in batches, beginning with a given column."""
     n = flat.size
     some = n - first
     together = some if n <= ALL_COLUMNS else COLUMNS

@@ -48,7 +48,7 @@ def check_tolerance(argument: str, tolerance: ArrayLike) -> np.ndarray:
 
 
 def _scaled(eigenvalues: ArrayLike, tolerance: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Divide eigenvalues by the largest modulus of their spectrum; keep missing spectra."""
+    """Divide eigenvalues by the largest modulus of their spectrum; missing spectra stay missing."""
     limit = check_tolerance("tolerance", tolerance)
     λ = real_array("eigenvalues", eigenvalues)
     if λ.ndim == 0 or λ.shape[-1] == 0:

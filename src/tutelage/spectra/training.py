@@ -56,7 +56,8 @@ def train(
     memory: float = DENSE_MEMORY,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Train networks from random starts; record loss, residuals and Hessian spectra on the way.
+    """Train networks from random starts; record loss, residuals and Hessian spectra during
+    training.
 
     An epoch is one step with the gradient of all examples.  Eigenvalues are those of the exact
     Hessian of the mean cross-entropy over all parameters; for ReLU units that of the smooth

@@ -169,7 +169,9 @@ class Workers:
 
 
 def checked(client: Any, addresses: list[str], function: str) -> set[str]:
-    """Return the workers that answer; refuse other versions of what computes a function."""
+    """Return the workers that answer; refuse workers with other versions of the packages that
+    compute.
+    """
 
     def found(function: str) -> dict[str, str]:  # not a name of this module, which may be missing
         import platform

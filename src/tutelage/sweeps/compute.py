@@ -75,8 +75,8 @@ def arguments(task: Task, key: str, values: Mapping[str, object]) -> dict[str, A
     given = {**task.fixed, **values}
 
     def is_part(name: str, value: object) -> bool:
-        """Return whether a value is part of the scenario; `evolve` itself accepts schedules of its
-        numbers.
+        """Return whether an argument is part of the scenario; a schedule is an argument of `evolve`
+        itself.
         """
         is_number = "scenario" in own and name in NAMES and not callable(value)
         return name in PARTS and (name not in own or is_number)
@@ -132,7 +132,7 @@ def _joint_calls(function: str, calls: Sequence[Any], numbers: Sequence[int]) ->
 
 
 def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
-    """Compute a joint call; if it fails, each of its calls by itself."""
+    """Compute a joint call; if it fails, compute each of its calls separately."""
 
     def result(attempt: object) -> Any:
         if task.keep is None and not isinstance(attempt, xr.Dataset | list | tuple):
@@ -152,7 +152,9 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
 
 
 def _joint_key(call: Mapping[str, Any]) -> Hashable:
-    """Return a key, equal for calls of `evolve` that are joined; None for calls of several runs."""
+    """Return a key that is equal for calls of `evolve` that are joined; None for calls with several
+    runs.
+    """
     from tutelage.model.teachers import decorrelates
 
     scenario, start = call["scenario"], call["start"]

@@ -82,7 +82,9 @@ def _fixed(dataset: xr.Dataset) -> Any:
 
 
 def check_from_file(function: Any, arguments: Any) -> None:
-    """Refuse arguments that only a caller may give: of `run` itself, and paths of ``function``."""
+    """Refuse recorded arguments that a file must not set: those of `run` itself, and file names of
+    ``function``.
+    """
     own = set(inspect.signature(run).parameters) - {"seed", "keep"}
     for name in sorted({*own, *only_from_callers(function)} & set(arguments)):
         allowed = f"a file cannot set {name}: only the caller of tl.sweeps.run can"
@@ -417,9 +419,7 @@ def _check_result(name: str, kind: Any) -> None:
 
 
 def _is_result(kind: Any, known: tuple[type, ...] = RESULTS) -> bool:
-    """Return whether a sweep can store results of an annotated type; of a union, all
-    alternatives.
-    """
+    """Return whether a sweep can store results of an annotated type, for a union all its types."""
     if get_origin(kind) in (list, tuple):
         return _is_result((*get_args(kind), None)[0], (Finding,))
     if isinstance(kind, UnionType) or get_origin(kind) is Union:

@@ -41,7 +41,7 @@ i3, slopes = quadrature.i3, quadrature.slopes
 
 @eqx.filter_jit
 def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
-    """⟨g(u) h(w)⟩, w given u; the error as for `i4`."""
+    """⟨g(u) h(w)⟩, by conditioning on u; the error is estimated as for `i4`."""
     estimates: Estimate = over_batch(lambda C: _estimate(_product, activations, C, 1), C)
     return estimates
 

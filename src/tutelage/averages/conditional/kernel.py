@@ -148,8 +148,8 @@ def condition(C: Float[Array, "n n"], given: int) -> Given:
 
 
 def judged_covariance(C: Float[Array, "n n"], judge: Scalar) -> Float[Array, "n n"]:
-    """Return the covariance for a rule: with twice the private variance if it estimates the
-    error (1), otherwise with the usual one (0).
+    """Return the covariance of a rule: the usual one (0), or one with twice the private variance
+    for the rule that estimates the error (1).
 
     `PRIVATE` changes an average by its derivative, which may be many times the average itself.
     """
@@ -289,7 +289,7 @@ def given_first(
         return jnp.sum(w * g(f), axis=0), jnp.sum(w * g.derivative(f), axis=0)
 
     def given(y: Float[Array, "p 1"]) -> tuple[Array, Array, Array]:
-        """The first field; means of all values and slopes given it."""
+        """Return the first field, and the conditional means of all values and slopes."""
         m = fields.B @ y.T
         parts = units.after(1).apply(means, m[1:], fields.s)
         values = jnp.concatenate([g(m[:1]), *(part[0] for part in parts)])

@@ -81,7 +81,7 @@ class Lattice(NamedTuple):
         return True
 
     def outer(self, B: Array | np.ndarray, kinks: Kinks, layer: Array, half: bool = False) -> Nodes:
-        """Coordinates of the given fields, or half of them by symmetry; those within reach come
+        """Coordinates of the given fields, or half of them by symmetry; nodes within reach come
         first.
         """
         step = self.given * jnp.where(self.judge, CLOSER, 1.0)
@@ -91,7 +91,9 @@ class Lattice(NamedTuple):
         return Nodes(jnp.asarray(whole), None, count, step, half)
 
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
-        """z and weights for fields centre + s z, that depend on neither; first axis."""
+        """Nodes z and weights, on the first axis, for fields centre + s z; equal for all centres
+        and s.
+        """
         z, w, _ = self._line
         return z[:, None, None], w[:, None, None]
 
@@ -148,7 +150,7 @@ class Panels(NamedTuple):
         return Nodes(y, (w1[:, None] * w2).ravel(), len(y))
 
     def inner(self, centre: Array, s: Array, kinks: Kinks, layer: Array) -> tuple[Array, Array]:
-        """z and weights for fields centre + s z, shape (nodes, *centre.shape)."""
+        """Nodes z and weights for fields centre + s z, shape (nodes, *centre.shape)."""
         centre, s = jnp.broadcast_arrays(centre, s)
         # One more edge at z = 0: the polynomials need nodes everywhere, wherever the kinks are.
         given: Callable[..., tuple[Array, Array]] = jax.vmap(

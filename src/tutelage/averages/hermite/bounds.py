@@ -43,12 +43,12 @@ PAIRS = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 
 
 def always(S: Array, expansions: Four) -> Float[Array, " batch"]:
-    """|S_N| + Π ‖f_i‖₄."""
+    """The bound |S_N| + Π ‖f_i‖₄, which always holds."""
     return jnp.abs(S) + _product([e.norm4 for e in expansions])
 
 
 def where_moderate(rho: Float[Array, "6 batch"], expansions: Four) -> Float[Array, " batch"]:
-    """The bound for P ≤ 2·1; infinite elsewhere."""
+    """The bound for a correlation matrix P ≤ 2·1; infinite for other P."""
     R2_plus, definite = _multiple_correlations(rho)
     R2_minus, moderate = _multiple_correlations(-rho)
     s2 = jnp.clip(jnp.maximum(R2_plus, R2_minus), 0.0, 1.0)
@@ -61,7 +61,8 @@ def where_moderate(rho: Float[Array, "6 batch"], expansions: Four) -> Float[Arra
 
 
 def extrapolated(order: int, largest: Array, middle: Array, smallest: Array) -> Array:
-    """Extrapolate the rest of a positive series from orders N, N − 2, N − 4; infinite if unclear.
+    """Extrapolate the rest of a positive series from orders N, N − 2, N − 4; infinite if they fall
+    too slowly.
 
     Shells like n^−p at n = N − 1 and N − 3 leave N/(2(p − 1)) times the last one, more than
     any faster decay with the same ratio of shells.

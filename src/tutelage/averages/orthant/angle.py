@@ -58,7 +58,7 @@ _TINY = 1e-300  # the angle of the point (0, 0) is 0, not NaN
 
 @jax.custom_jvp
 def arcsine(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """asin(x), right to 2 units of the last place; NaN beyond ±1.
+    """asin(x), accurate to 2 units in the last place; NaN beyond ±1.
 
     >>> float(arcsine(jnp.asarray(1.0))) == math.pi / 2
     True
@@ -80,7 +80,8 @@ def _arcsine_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
 
 @jax.custom_jvp
 def arctangent(y: Float[Array, "..."], x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """atan2(y, x) in [-π/2, π/2] for x >= 0, and 0 at (0, 0); right to 2 units of the last place.
+    """atan2(y, x) in [-π/2, π/2] for x >= 0, and 0 at (0, 0); accurate to 2 units in the last
+    place.
 
     >>> float(arctangent(jnp.asarray(-2.0), jnp.asarray(0.0))) == -math.pi / 2
     True

@@ -75,7 +75,7 @@ def i4(
     C: Float[Array, "... 4 4"],
     same: tuple[int, ...] = (0, 1, 2, 3),
 ) -> Estimate:
-    """⟨g_1'(u) g_2'(v) h(w) k(z)⟩, of which citton2025 has a series; ``same`` as in `i3`."""
+    """⟨g_1'(u) g_2'(v) h(w) k(z)⟩, which citton2025 expands in a series; ``same`` as in `i3`."""
     g1, g2, h, k = activations
     factors = [_slope(g1), _slope(g2), _value(h), _value(k)]
     return _in_chunks(lambda part: _average(factors, [g1, g2, h, k], part, same), C)
@@ -121,14 +121,16 @@ def _terms(g: Activation, kinds: dict[str, Kind]) -> Factor:
 
 
 def _is_noisy(g: Activation | None) -> bool:
-    """True for an error function; None is the plain field."""
+    """Return whether g is an error function; None stands for the field itself."""
     return g is not None and form_of(g).is_error_function
 
 
 def _average(
     factors: list[Factor], units: list[Any], C: Float[Array, "... n n"], same: tuple[int, ...] = ()
 ) -> Estimate:
-    """⟨Π factors⟩, each a function of its own field unless they are the ``same``."""
+    """⟨Π factors⟩; each factor is a function of its own field, unless ``same`` gives their
+    fields.
+    """
     C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
     noise = np.diag([1.0 if _is_noisy(g) else 0.0 for g in units])
     C = C + match_rank(noise, C)

@@ -27,7 +27,7 @@ def read(argument: str, module: object) -> Description:
 
 
 def _dropout(module: object, variables: object, inputs: int) -> tuple[str, ...]:
-    """Describe dropout layers, which only show while the code of a module runs."""
+    """Describe dropout layers, which are visible only while the code of a module runs."""
     leaves, structure = jax.tree.flatten(variables)
     shapes = tuple(jax.ShapeDtypeStruct(np.shape(x), jnp.result_type(x)) for x in leaves)
     try:

@@ -34,7 +34,7 @@ class Blocks:
 
 @validated
 def blocks(overlaps: Overlaps, *, tolerance: float = 1e-6) -> Blocks:
-    """Classify a state by the equality of rows and columns of R, and of Q with them.
+    """Group the units of a state: equal rows and columns of R, and equal entries of Q.
 
     Args:
         overlaps: one state.

@@ -18,7 +18,7 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
 class Place(NamedTuple):
-    """Coordinates, and the free energy with its derivatives there."""
+    """A point of a descent: coordinates, and the free energy with its derivatives."""
 
     z: Float[Array, "... d"]
     value: Float[Array, "..."]
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """State of a descent: its place, the bound on its next step, and the last full step.
+    """State of a descent: its point, the bound on its next step, and the last full step.
 
     step: relative to z; at a minimum the accuracy.
     """

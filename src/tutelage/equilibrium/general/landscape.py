@@ -52,7 +52,9 @@ class Landscape(eqx.Module):
 
     @eqx.filter_jit
     def vectors(self, z: Float[Array, " d"]) -> Float[Array, "K n"]:
-        """The students (A, L) in a basis of the teachers' span and of Gram and Schmidt."""
+        """Students as unit vectors (A, L): A in a basis of the teachers' span, L in Gram–Schmidt
+        directions outside.
+        """
         K, r = self.error.scenario.K, self.rank
         # A product with a matrix of zeros and ones, because scattering z is ten times slower in
         # batches.

@@ -147,7 +147,7 @@ def _distinct(
 
 
 def _minimum(landscape: Landscape, ends: Descent, spectra, Q, R, group) -> Minimum:
-    """Describe the best polished one of several descents."""
+    """Describe the descent with the smallest last step of several that end in one minimum."""
     i = min(group, key=lambda j: float(ends.step[j]))
     scenario = landscape.error.scenario
     overlaps = Overlaps(Q[i], R[i], scenario.T)

@@ -44,7 +44,7 @@ def _chosen(landscape: Landscape, rng: np.random.Generator) -> np.ndarray:
 def _near(
     landscape: Landscape, rng: np.random.Generator, choice: np.ndarray, overlap: np.ndarray
 ) -> np.ndarray:
-    """Return z of students with given overlaps with the directions of selected teachers."""
+    """Return z of students from their overlaps with the directions of selected teachers."""
     K, B = len(choice), np.asarray(landscape.basis)
     directions = B / np.maximum(np.linalg.norm(B, axis=1, keepdims=True), 1e-300)
     A = overlap[:, None] * directions[choice] + 0.02 * rng.standard_normal((K, landscape.rank))

@@ -130,7 +130,7 @@ def _check_one_of(
     given: str,
     names: tuple[str, str],
 ) -> None:
-    """Refuse a load and examples, neither of them, and a load with a temperature."""
+    """Refuse calls with both or neither of load and examples, and a load with a temperature."""
     hint, argument = names
     if (load is None) == (examples is None):
         allowed = "weights learn at a load α, or from P examples at a temperature"
@@ -228,7 +228,7 @@ def hysteresis(
     method: Method | str | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Sweep the load up and down again; each load starts from the last state of the one before.
+    """Sweep the load up and down again; each load starts from the last state of the previous load.
 
     Where two minima coexist (oostwal2019 Sec. III A) the chain stays in the one it is in, and
     the way up differs from the way down; at a continuous transition both ways agree.

@@ -165,7 +165,7 @@ def states_at(theory: Theory, branch: Branch, loads: np.ndarray) -> Point:
 
 
 def _guess(branch: Branch, loads: np.ndarray) -> Point:
-    """Interpolate a first guess in √(α − α_fold), of which V is smooth next to a fold."""
+    """Interpolate a first guess in √(α − α_fold), in which V is smooth next to a fold."""
     order = slice(None) if branch.load[-1] > branch.load[0] else slice(None, None, -1)
     known_loads = np.maximum.accumulate(branch.load[order])
     x, at = np.sqrt(known_loads - known_loads[0]), np.sqrt(np.maximum(loads - known_loads[0], 0.0))

@@ -100,8 +100,8 @@ def _integrated(theory: Theory, point: Point) -> float:
 def _error(
     theory: Theory, point: Point, fold: Point, load: float, unstable: Estimate | None
 ) -> float:
-    """Return the error of the load: the rounding of the free energies over their slope, at most
-    the bracket.
+    """Return the error of the load: the rounding of the free energies divided by their slope, at
+    most the bracket.
     """
     gap = abs(_gap(theory, load, point))
     size = 1 + abs(theory.free_energy(load, point)) + load * abs(theory.load_derivative(point))

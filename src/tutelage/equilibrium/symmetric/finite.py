@@ -146,7 +146,9 @@ class FiniteTheory(Theory):
         return Equations(F, J.reshape(*np.shape(D), 2, 2), along, D * at.B, gradient)
 
     def unspecialized(self, load: FloatOrArray) -> Point:
-        """R = S at any load; R = S = C = 0 without one, or if nothing linear can be learned."""
+        """The state R = S at a load; R = S = C = 0 at load 0, and for activations without a linear
+        part.
+        """
         loads = np.atleast_1d(np.asarray(load, dtype=float))
         d, c = np.full(len(loads), -self.K), np.zeros(len(loads))
         learns = loads > 0
@@ -193,7 +195,7 @@ class FiniteTheory(Theory):
         return tuple(np.where(allowed, x, np.nan) for x in (value, slope, d))  # type: ignore
 
     def _bracketed(self, load: float) -> float:
-        """Between the lowest C at which U is real and C = 1."""
+        """Solve by bisection, between the lowest C at which U is real and C = 1."""
         K = self.K
         low, high = -(K**2) / (K - 1) * (1 - 1e-12), K * K * (1 - 1e-12)
 

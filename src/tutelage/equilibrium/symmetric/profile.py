@@ -97,7 +97,7 @@ def _is_student(theory: FiniteTheory, point: Point) -> np.ndarray:
 
 
 def _start(theory: FiniteTheory, load: float, V: np.ndarray) -> np.ndarray:
-    """d and c of the unspecialized state, with the largest C that V allows, and its KA."""
+    """d and c of the unspecialized state, with C limited to the largest value at V, and its KA."""
     n, flat = theory.n, theory.unspecialized(load)
     KA = float(theory.overlap(flat).KA)
     c = np.minimum(flat.c, 0.5 * (1 - V) * (1 + V) / n**2)

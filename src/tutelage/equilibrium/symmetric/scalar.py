@@ -128,7 +128,7 @@ class InfiniteTheory(ScalarTheory):
         return Order(point.V, zero, zero)
 
     def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
-        """The blocks that stay finite; those that grow with K are positive.
+        """The blocks that remain finite for K → ∞; the other blocks are positive.
 
         In the trivial and the standard representation two directions become infinitely stiff
         (the linear part of the error); what is left is the Hessian in R and, in the standard

@@ -183,7 +183,7 @@ class Theory(abc.ABC):
         return np.all(positive, axis=0), positive[0]
 
     def blocks(self, load: float, point: Point) -> list[Block]:
-        """Eigenvalues of the full Hessian by representation, with how often each occurs."""
+        """Eigenvalues of the full Hessian by representation, with their multiplicities."""
         K = self.units
         often = {"trivial": 1, "standard": K - 1, "[K-2, 2]": K * (K - 3) / 2}
         often["[K-2, 1, 1]"] = (K - 1) * (K - 2) / 2

@@ -131,7 +131,7 @@ def transitions_of(theory: Theory, branch_curve: BranchCurve) -> Transitions:
 
 
 def _specialization(theory: Theory, branch_curve: BranchCurve, lowest: Point | None) -> Transitions:
-    """Return the transitions without the fields of the state of the other sign."""
+    """Return the transitions, without the fields of the state with R − S of the other sign."""
     if lowest is None:
         return _nothing(theory)
     if not theory.has_flat_state:
@@ -262,7 +262,7 @@ def _jump_of_one_unit(theory: Theory, branch_curve: BranchCurve, fold: Point) ->
 def _opposite(
     theory: Theory, branch_curve: BranchCurve, sign: int
 ) -> tuple[Estimate | None, Estimate | None, dict[str, str]]:
-    """Return the loads from which the state of the other sign is a minimum.
+    """Return the loads above which the state with R − S of the other sign is a minimum.
 
     With them, why they are None.
     """

@@ -1,4 +1,4 @@
-"""Annealed free energy of K → ∞ units: the examples are averaged with the weights.
+"""Annealed free energy of K → ∞ units: the average over examples is part of that over weights.
 
     βf/K = −½ ln(1−R²) + (α̃/2) ln(1 + β(2ε_g + ς²)),      ε_g = κ̃(1) − κ̃(R)
 

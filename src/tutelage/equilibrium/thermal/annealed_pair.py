@@ -133,7 +133,9 @@ class AnnealedPairTheory(FiniteTheory):
         return Equations(F, J[..., 1:], J[..., 0], 2 * (B * D)[..., 0], gradient)
 
     def _unspecialized(self, loads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve for d and c from the followed states, between which U and ln A are smooth."""
+        """Solve for d and c, starting from interpolated states of `_followed`, which are smooth in
+        U and ln A.
+        """
         known_loads, U, A = self._followed
         x = np.log(np.clip(loads, known_loads[0], known_loads[-1]))
         # Below the first load U grows like the load.

@@ -155,7 +155,9 @@ def solved(setting: Setting) -> Solution:
 
 
 def quadrature_error(setting: Setting, curves: BranchCurve) -> float:
-    """The largest relative change of the loads of V = 0 and of folds with fewer nodes."""
+    """The largest relative change of the loads at V = 0 and at folds when fewer quadrature nodes
+    are used.
+    """
     coarse, changes = replace(setting, nodes=FEWER_NODES).theory, []
     for point in (curves.start, *curves.folds):
         if point is not None:

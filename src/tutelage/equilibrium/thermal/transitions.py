@@ -187,7 +187,7 @@ def _coexistence(
     unstable: Estimate | None,
     reasons: dict[str, str],
 ) -> tuple[Estimate | None, float | None]:
-    """Return α̃_c and R there; None, with a reason, where equal free energies do not define a
+    """Return α̃_c and R at α̃_c; None, with a reason, where equal free energies do not define a
     transition.
     """
     if continuous:

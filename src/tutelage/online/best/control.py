@@ -1,4 +1,5 @@
-"""Optimal control of learning: the schedules with the least error at the end, or the soonest end.
+"""Optimal control of learning: schedules with the least final error, or that reach an error
+soonest.
 
 With controls u(α), the learning rate η, the readout rate η_v and the weight decay γ, the state Ω
 follows dΩ/dα = f(Ω, u) (`tutelage.online.flow`).  At an optimum of ln ε_g at a fixed end
@@ -98,7 +99,7 @@ def best_control(
     checkpoint: FileName | None = None,
     progress: bool = False,
 ) -> BestControl:
-    """Find the schedules with the least error at an end, or with the soonest end at an error.
+    """Find the schedules with the least error at a given time, or that reach a given error soonest.
 
     The result is a local optimum; its certificate says how well the conditions of an optimum hold,
     and whether searches from several schedules agree.
@@ -246,7 +247,9 @@ def _described(
     coarse: float,
     certificate: Certificate,
 ) -> BestControl:
-    """Return the result, with errors from two resolutions of schedule and integration."""
+    """Make the result; its errors are differences between two resolutions of schedule and
+    integration.
+    """
     value = best.path.value
     inexact = abs(search.value(grid.with_half_steps(), end, best.values) - value)
     hamiltonian = best.path.hamiltonian(search.system)
@@ -305,7 +308,7 @@ def _errors(system: Controlled, states: np.ndarray) -> Any:
 
 
 def _greedy(search: Search) -> BestControl:
-    """Apply greedy controls until the end, or until the error is reached."""
+    """Apply greedy controls until the final time, or until the error is reached."""
     end = best_constant(search).end
     until, fine = _greedy_run(search, end, GREEDY_TOLERANCE)
     other, coarse = _greedy_run(search, end, 100 * GREEDY_TOLERANCE)

@@ -1,4 +1,4 @@
-"""First guesses of optimal controls: constant ones, random ones, and those of the user."""
+"""First guesses of optimal controls: constant, random, or given by the user."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -35,7 +35,9 @@ class Constant(NamedTuple):
 
 
 def best_constant(search: Search) -> Constant:
-    """Find the best of a few constant controls: the least error at the end, or the soonest end."""
+    """Find the best of a few constant controls: with the least final error, or soonest at an
+    error.
+    """
     tried = _constant_controls(search)
     limit = LONGEST_TIME if search.until is None else float(search.until)
     marks, errors = np.full(len(tried), np.inf), np.full(len(tried), np.inf)

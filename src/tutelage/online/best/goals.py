@@ -58,7 +58,7 @@ def _pair(name: str, bounds: Any) -> tuple[float, float]:
 
 
 def check_goal(scenario: Scenario, start: Overlaps, until: Any, error: Any) -> None:
-    """Refuse ends and errors that cannot be a goal, and teachers that drift."""
+    """Refuse final times and errors that cannot be a goal, and teachers that drift."""
     check_fits("start", scenario, start, batches=((),))
     if (until is None) == (error is None):
         received = "neither" if until is None else "both"
@@ -89,7 +89,7 @@ def check_error(scenario: Scenario, start: Overlaps, error: Any) -> None:
 
 
 def check_plateau_is_left(search: Search, constant: Constant, error: float) -> None:
-    """Refuse an end at which even the best schedule is still on the plateau.
+    """Refuse a final time at which even the best schedule is still on the plateau.
 
     constant: the best constant controls for this end.
     error: ε_g at the end with the best schedule.

@@ -32,7 +32,7 @@ def greedy_run(
     tolerance: float,
     solved: float = 0.0,
 ) -> tuple[Steps, Float[np.ndarray, "n m"]]:
-    """Integrate with greedy controls, in adaptive steps: feedback is fast where students start.
+    """Integrate with greedy controls, in adaptive steps, because feedback is fast near the start.
 
     solved: the error at which the run ends.
 

@@ -31,7 +31,7 @@ class Grid:
 
     @classmethod
     def of(cls, intervals: int, fewest: int) -> "Grid":
-        """Make a grid whose steps are no longer than 1/fewest of the end."""
+        """Make a grid with steps of at most 1/``fewest`` of the final time."""
         knots = (np.arange(intervals + 1) / intervals) ** EXPONENT
         counts = np.maximum(2, np.ceil(np.diff(knots) * fewest).astype(int))
         parts = [
@@ -56,7 +56,7 @@ class Grid:
         return end * self.ends, self.hats @ values
 
     def gradient(self, run: Path, values: np.ndarray, end: float) -> np.ndarray:
-        """Return the gradient of ln ε_g by the values at the knots."""
+        """Return the gradient of ln ε_g with respect to the values at the knots."""
         return self.hats.T @ run.by_control
 
     def scales(self, values: np.ndarray, end: float) -> np.ndarray:
@@ -89,7 +89,7 @@ class Pieces:
     counts: tuple[int, ...]
 
     def fractions(self, x: np.ndarray) -> Float[np.ndarray, " n"]:
-        """Return w."""
+        """Return the fractions w of the time."""
         s = np.append(x[len(self.counts) :], 0.0)
         w: np.ndarray = np.exp(s - np.max(s))
         return w / np.sum(w)
@@ -106,7 +106,9 @@ class Pieces:
         return np.concatenate(times), controls[:, None]
 
     def gradient(self, run: Path, x: np.ndarray, end: float) -> np.ndarray:
-        """Return the gradient of ln ε_g by x: ∂/∂s_i = ∂/∂ln w_i - w_i Σ_j ∂/∂ln w_j."""
+        """Return the gradient of ln ε_g with respect to x: ∂/∂s_i = ∂/∂ln w_i - w_i Σ_j ∂/∂ln
+        w_j.
+        """
         first = np.cumsum(np.array(self.counts) + 1)[:-1]
         by_control = [np.sum(part) for part in np.split(run.by_control[:, 0], first)]
         stretched = np.append(run.by_length * np.diff(run.times), 0.0)
@@ -131,7 +133,7 @@ class Pieces:
         return low, high
 
     def with_half_steps(self) -> "Pieces":
-        """Return the form with twice as many steps."""
+        """Return the same pieces with twice as many steps."""
         return Pieces(tuple(2 * n for n in self.counts))
 
     def with_longest_halved(self, x: np.ndarray) -> tuple["Pieces", np.ndarray]:

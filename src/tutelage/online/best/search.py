@@ -1,4 +1,5 @@
-"""The search for optimal controls at a fixed end, and for the end at which an error is reached.
+"""The search for optimal controls at a fixed final time, and for the time at which an error is
+reached.
 
 The unknowns of a form of controls (`tutelage.online.best.grids`) are scaled by the root of the time
 for which each acts; gradients are exact (`tutelage.online.best.discretized`).
@@ -24,7 +25,7 @@ MOST_ENDS, END_ACCURACY, LARGEST_FACTOR = 12, 1e-7, 1.5
 
 
 class Optimum(NamedTuple):
-    """An optimum at a fixed end: unknowns, the run with them, the scaled gradient."""
+    """An optimum at a fixed final time: unknowns, the run with them, the scaled gradient."""
 
     values: np.ndarray
     path: Path
@@ -45,7 +46,7 @@ class Search(NamedTuple):
         return value_of(self.system, self.y0, *form.discretized(values, end))
 
     def optimum(self, form: Form, end: float, values: np.ndarray) -> Optimum:
-        """Minimize ln ε_g at a fixed end, beginning with these unknowns."""
+        """Minimize ln ε_g at a fixed final time, beginning with these unknowns."""
         scales, shape = form.scales(values, end), values.shape
 
         def run_of(z: np.ndarray) -> Path | None:
@@ -77,7 +78,7 @@ class Search(NamedTuple):
         return Optimum(z / scales, run, np.where(outwards, 0.0, slope))
 
     def soonest(self, form: Form, end: float, values: np.ndarray) -> tuple[float, Optimum]:
-        """Find the end at which the least error is the goal, by Newton's method."""
+        """Find the final time at which the least error equals the goal, by Newton's method."""
         best = self.optimum(form, end, values)
         if self.error is None:
             return end, best

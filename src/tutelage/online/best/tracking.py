@@ -144,7 +144,9 @@ class StableState:
         return np.inf if point is None else point.generalization_error
 
     def error_and_gradient(self, x: np.ndarray) -> tuple[float, Float[np.ndarray, " 2"]] | None:
-        """Return ε_g and its derivatives by ln η and γ; None without a stable state."""
+        """Return ε_g and its derivatives with respect to ln η and γ; None without a stable
+        state.
+        """
         point = self.point(x)
         if point is None:
             return None

@@ -1,4 +1,4 @@
-"""Many averages of one kind at once: lists of them, in batches of equal shape, and their values.
+"""Lists of averages of one kind, in batches of equal shape, and their values.
 
 An average takes several of the K + M fields, some of them more than once.  Two index tuples
 have the same shape if the same arguments coincide and the same activations stand there.

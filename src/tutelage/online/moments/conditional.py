@@ -114,7 +114,7 @@ class ConditionalMoments(Moments):
         return Units.of(self.scenario)
 
     def _given(self, kind: str) -> list[tuple[int, ...]]:
-        """Return all student fields, or all pairs of them."""
+        """Return all student fields, or all pairs of student fields."""
         return list(combinations(range(self.scenario.K), KINDS[kind]))
 
     def _levels(self, C: Float[Array, "n n"]) -> dict[str, effort.Level]:
@@ -246,5 +246,5 @@ def _at(
 
 
 def _orders(fields: int, given: list[tuple[int, ...]]) -> Int[Array, "given n"]:
-    """Return orders of all fields, the given ones first."""
+    """Return orders of all fields that begin with the given fields."""
     return jnp.array([[*first, *(a for a in range(fields) if a not in first)] for first in given])

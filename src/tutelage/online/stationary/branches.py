@@ -151,7 +151,9 @@ def _ending(flow: Flow, until: float) -> Ending:
 
 
 def _at_solution(flow: Flow, x: np.ndarray, curve: Curve) -> Curve:
-    """Branch points of a solution, which does not move, with the errors of their learning rates."""
+    """Return the branch points of a solution, whose overlaps are the same at every learning rate,
+    with errors.
+    """
 
     def exact(special: Special) -> Special:
         eta = stability_change(flow, x, special.point[-1])

@@ -98,7 +98,7 @@ def with_added_unit(scenario: Scenario) -> Scenario:
 def best_direction(
     landscape: Landscape, W: Float[np.ndarray, "K r"], seed: int = 0
 ) -> tuple[Float[np.ndarray, " r"], float]:
-    """Return argmax F over unit vectors in the span of the teachers, and F there.
+    """Return argmax F over unit vectors in the span of the teachers, and the maximum.
 
     landscape: with the added unit.
     """

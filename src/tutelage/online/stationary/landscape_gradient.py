@@ -189,7 +189,7 @@ def _amplitudes(unit: Activation, kind: Kind) -> tuple[float, float]:
 
 
 def teacher_weights(T: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M r"]:
-    """B with T = B Bᵀ and as many columns as T has a rank; diagonal if T is.
+    """B with T = B Bᵀ, one column per dimension of the teachers' span; diagonal if T is diagonal.
 
     >>> teacher_weights(np.diag([1.0, 4.0])).tolist()
     [[1.0, 0.0], [0.0, 2.0]]

@@ -134,7 +134,7 @@ class _Family:
         )
 
     def system(self, shape: tuple[int, ...]) -> Any:
-        """Return F, and its derivatives by weights and p."""
+        """Return F, and its derivatives with respect to weights and p."""
 
         def force(y: np.ndarray, p: float) -> np.ndarray:
             return np.asarray(forces(self.at(p), jnp.asarray(y.reshape(1, *shape)))).ravel()

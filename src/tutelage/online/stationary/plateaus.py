@@ -1,4 +1,4 @@
-"""Plateaus: how high and how long.
+"""Plateaus: their heights and durations.
 
 A plateau is the time a run spends next to a fixed point that it leaves again: an unspecialized
 saddle (straat2019 section 4, citton2025 section 3).  Its height is the error of that saddle.

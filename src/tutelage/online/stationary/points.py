@@ -164,7 +164,7 @@ def fixed_point(
 
 
 def relative(readout_rate: float, learning_rate: float) -> float:
-    """Return η_v/η; in the limit η → 0 the argument is this ratio already."""
+    """Return η_v/η; in the limit η → 0 the argument is already this ratio."""
     finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=0.5")
     return float(readout_rate) / (float(learning_rate) or 1.0)
 

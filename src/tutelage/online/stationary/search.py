@@ -151,7 +151,9 @@ def _invariants(flow: Flow, y: np.ndarray) -> np.ndarray:
 
 
 def _one_family(flow: Flow, a: FixedPoint, b: FixedPoint) -> bool:
-    """Return whether both have zero error and are connected by redundant students or readouts."""
+    """Return whether two fixed points have zero error and are connected by redundant students or
+    readouts.
+    """
     spare = flow.trained or flow.scenario.K > flow.scenario.M
     return spare and max(a.generalization_error, b.generalization_error) < PERFECT
 

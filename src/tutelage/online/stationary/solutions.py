@@ -36,7 +36,9 @@ SLOPE_STEP = 1e-4
 
 
 def nearest_solution(flow: Flow, y: Float[np.ndarray, " d"]) -> np.ndarray | None:
-    """The state in which each student equals the teacher next to it, if that solves at every η."""
+    """The state in which each student equals its nearest teacher, if it is a solution at every
+    η.
+    """
     scenario = flow.scenario
     state = flow.overlaps(jnp.asarray(y), scenario.T)
     if state.K != state.M or scenario.label_noise or np.any(decays(flow)):
@@ -66,7 +68,7 @@ def derivatives(flow: Flow, y: Float[np.ndarray, " d"]) -> tuple[np.ndarray, np.
 
 
 def linear_system(flow: Flow, y: Float[np.ndarray, " d"]) -> System:
-    """The equations to first order in the distance from a solution, whose only root it is."""
+    """The equations to first order in the distance from a solution, which is their only root."""
     F, G = derivatives(flow, y)
 
     def equations(x: np.ndarray, eta: float) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +101,7 @@ def _smallest(J: np.ndarray) -> float:
 def jacobian_error(
     flow: Flow, y: Float[np.ndarray, " d"], eta: float, function: Eigenvalue
 ) -> float:
-    """Error of an eigenvalue at a solution: of derivatives, of rates, and of names of students."""
+    """Error of an eigenvalue at a solution, from derivatives, rates, and the order of students."""
     F, G = derivatives(flow, y)
     state = flow.overlaps(jnp.asarray(y), flow.scenario.T)
     noise = flow.moments.derivative_error(state) * float(np.linalg.norm(F + eta * G))
@@ -107,7 +109,7 @@ def jacobian_error(
 
 
 def _spread_over_names(flow: Flow, state: Overlaps, eta: float, function: Eigenvalue) -> float:
-    """Measure the rounding error of an eigenvalue: its change when students are renamed.
+    """Measure the rounding error of an eigenvalue: its change when students are reordered.
 
     Derivatives of averages of several fields have a root where two of them coincide.
     """

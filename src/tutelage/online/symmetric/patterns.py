@@ -65,7 +65,7 @@ def _tuples(kind: str, k: int) -> Tuples:
 
 
 class PatternAverages(eqx.Module):
-    """Sums of averages over all patterns, by one implementation.
+    """Sums of averages over all patterns; base class of the implementations.
 
     single: the units of a student and a teacher, and how single averages are computed.
     k: how many students and teachers stand for all.

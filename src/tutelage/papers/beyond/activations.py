@@ -48,7 +48,7 @@ NOTE_MISMATCH = (
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """Compute loads of transitions at K = M, and of those to a non-uniform R for K ≠ M."""
+    """Compute loads of transitions at K = M, and of transitions to a non-uniform R for K ≠ M."""
     table = loads()
     yield _drawn_activations(table)
     for name in ACTIVATIONS:

@@ -143,7 +143,7 @@ def schedules(dataset: xr.Dataset, axes: "Sequence[Axes]") -> Sequence[Any]:
 
 
 def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """Draw λ over c_2², or over c_3² for units without c_2, each point with its name.
+    """Draw λ over c_2², or over c_3² for units with c_2 = 0, each point with its name.
 
     Args:
         dataset: growth, c2 and c3 over ``unit``.
@@ -195,7 +195,7 @@ def error_over_units(dataset: xr.Dataset, axes: "Axes") -> Any:
 
 
 def errors_of_layers(dataset: xr.Dataset, axes: "Axes") -> Any:
-    """Draw ε_g over time for the largest K, and of ReLU units with both layers trained."""
+    """Draw ε_g over time for the largest K, and for ReLU units with both layers trained."""
     last = dataset.isel(units=-1)
     for number, layers in enumerate(dataset["layers"].values):
         name = f"Erf, $K = {int(last.units)}$, {layers} layer{'s' if layers == 'both' else ''}"
@@ -285,7 +285,7 @@ def _over_drift(dataset: xr.Dataset, name: str, axes: "Axes", style: str, label:
 
 
 def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:
-    """Split units into those with c_2 and those without."""
+    """Split units into those with c_2 ≠ 0 and those with c_2 = 0."""
     even = np.abs(dataset["c2"].values) > 1e-9  # rounding of a numerical coefficient
     return [(kind, dataset.isel(unit=np.flatnonzero(even == kind))) for kind in (True, False)]
 

@@ -65,7 +65,9 @@ def scenario() -> Scenario:
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
-    """All branches, the saddles that runs visit, and shares of minima; recorded."""
+    """Yield the figure and rows of all branches, saddles and minima; a full run computes the data
+    again.
+    """
     before = {name: recorded.load_recorded("beyond", name) for name in ("branches", "seventeen")}
     if full:
         now = {"branches": measured(), "seventeen": seventeen()}

@@ -170,7 +170,7 @@ def networks(case: Case, optimizer: Any, rate: float) -> np.ndarray:
 
 
 def measured() -> xr.Dataset:
-    """Return the map with the networks on it: the content of ``recorded/optimizers.nc``."""
+    """Return the map and the simulated networks: the content of ``recorded/optimizers.nc``."""
     data = table(CASES)
     steps, errors = (np.full((len(CASES), len(OPTIMIZERS)), np.nan) for _ in range(2))
     rates = data["learning_rate"].sel(batch=NETWORK_BATCH).values

@@ -95,7 +95,7 @@ def errors(units: tuple[int, ...]) -> xr.Dataset:
 
 
 def run(g: Activation, K: int, readout_rate: float, times: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return ε_g at all times, and the change of the last one with a tolerance a hundred times
+    """Return ε_g at all times, and the change of its last value with a tolerance a hundred times
     wider.
     """
     scenario, start = problem(g, K)

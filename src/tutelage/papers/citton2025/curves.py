@@ -168,7 +168,7 @@ def _plateaus() -> Iterator[Row]:
 
 
 def _large_rates() -> Iterator[Row]:
-    """Check that beyond η = 1.2175 the error rises temporarily, and beyond η_c without end."""
+    """Check that the error rises temporarily beyond η = 1.2175, and without bound beyond η_c."""
     runs = fig_2a()
     rates, errors = np.array(RATES), runs["generalization_error"].values
     rises = np.array([np.any(np.diff(e[np.isfinite(e)]) > 0) for e in errors])

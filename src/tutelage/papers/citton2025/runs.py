@@ -92,7 +92,9 @@ def fig_2a() -> xr.Dataset:
 
 @cache
 def fig_2b() -> xr.Dataset:
-    """Follow the symmetric plateau from η = 0.05 up to its fold, and partly back beyond it."""
+    """Follow the symmetric plateau from η = 0.05 up to its fold, and part of the branch behind the
+    fold.
+    """
     return branch(scenario(), plateau(), learning_rate=0.05, until=1.3, max_steps=50)
 
 

@@ -161,7 +161,7 @@ def _no_rise(rates: np.ndarray, errors: np.ndarray, height: np.ndarray) -> Row:
 
 
 def _terms() -> Row:
-    """Compare the number of terms without vanishing coefficients with that of the ReLU."""
+    """Compare the number of nonvanishing terms with that of the ReLU."""
     relu, general, odd = (number_of_terms(zero) for zero in (RELU_ZEROS, (), ODD_ZEROS))
     item = "Sec. 4, terms of eq. (1) to order 10 if no coefficient vanishes, over those of the ReLU"
     words = "the time to integrate the ODE increases substantially: at least twice as many"

@@ -261,7 +261,9 @@ def _limits_of_factors() -> Iterator[Row]:
 
 
 def labels() -> Iterator[Row]:
-    """Eqs. (15) and (16): exact for single labels; for their number in the limit of many."""
+    """Eqs. (15) and (16): exact for single labels, and for the number of labels in the limit of
+    many.
+    """
     pairs = list(zip(LABELS, PROBABILITIES, strict=True))
     S = sum(math.log(q) if y else math.log(1 - q) for y, q in pairs)
     P = gates.label_probability(LABELS, PROBABILITIES)

@@ -238,7 +238,7 @@ def _epochs_to_the_end(run: xr.Dataset) -> np.ndarray:
 
 
 def _late_fall(run: xr.Dataset) -> np.ndarray:
-    """Return ln of the loss at half of the epochs over that at the end."""
+    """Return ln of the ratio of the loss at half of the epochs to the final loss."""
     epochs = run["epoch"].values.astype(float)
     half = int(np.argmin(np.abs(epochs - epochs[-1] / 2)))
     loss = run["loss"].values
@@ -309,7 +309,7 @@ def _has_zeros(run: xr.Dataset, setting: Setting, data: str) -> np.ndarray:
 
 
 def _spectra(data: str, full: bool) -> Iterator[Row]:
-    """Decide claims about the width of spectra, and about α on the way and at the end."""
+    """Decide claims about the width of spectra, and about α during training and at its end."""
     claims = Claims(data, DIGITS if data == "digits" else ONE, full)
     if data != "digits":
         yield _shrinks(claims)

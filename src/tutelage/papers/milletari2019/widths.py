@@ -31,7 +31,7 @@ NOTE = (
 
 
 def wider(full: bool) -> Iterator[Row | Figure]:
-    """The row of the recorded networks, or of those trained again."""
+    """Return the row of the recorded networks, or of networks trained again."""
     before = recorded.load_recorded(KEY, "widths")
     if full:
         yield from recorded.compare_with_recorded([_row(measured())], [_row(before)])
@@ -57,7 +57,9 @@ def _widths(setting: Setting, unit: str, runs: int, spectra: int) -> np.ndarray:
 
 
 def _row(data: xr.Dataset) -> Row:
-    """Decide the statement in both settings; the mean is linear between the spectra."""
+    """Decide the statement in both settings; means over epochs interpolate linearly between
+    spectra.
+    """
     width = xr.apply_ufunc(np.log, data["width"])
     ratio = width.sel(unit="Swish") - width.sel(unit="ReLU")
     part = data["part"].values

@@ -71,7 +71,7 @@ NOTE_RELU = (
 
 
 def escapes(full: bool) -> Iterator[Row | Figure]:
-    """Picture and rows of the recorded chains, or of those computed again."""
+    """Yield picture and rows of the recorded chains, or of chains computed again."""
     before = recorded.load_recorded(KEY, "escape")
     if full:
         now = measured().assign_attrs(before.attrs)
@@ -120,7 +120,7 @@ def escape_times(setting: Setting, N: int, *, runs: int, last: int, seed: int) -
 
 @cache
 def _states(setting: Setting) -> tuple[xr.Dataset, equilibrium.State]:
-    """R = S, whether it is stable or not, and R > S."""
+    """Return the state R = S, stable or not, and the state R > S."""
     g, load = setting
     unspecialized = equilibrium.free_energy(g, K, load, [0.0]).isel(specialization=0)
     (specialized,) = (s for s in equilibrium.states(g, K, load) if s.kind == "R > S")
@@ -141,7 +141,7 @@ def barrier(setting: Setting) -> float:
 
 
 def mean_time(times: np.ndarray, last: float) -> np.ndarray:
-    """All sweeps over all escapes along the last axis: chains that stay count with their sweeps."""
+    """Return the sweeps of all chains divided by the number of escapes, along the last axis."""
     return np.minimum(times, last).sum(axis=-1) / np.isfinite(times).sum(axis=-1)
 
 
@@ -174,7 +174,7 @@ def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
 
 
 def _slope_of_logarithm(N: np.ndarray) -> float:
-    """The slope of a least-squares fit to ln N: that of times in proportion to N."""
+    """Return the slope of a least-squares fit to ln N, expected of times in proportion to N."""
     return float(np.polynomial.polynomial.polyfit(N, np.log(N), 1)[1])
 
 

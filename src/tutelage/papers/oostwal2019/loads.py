@@ -113,7 +113,7 @@ def rectified_loads() -> Iterator[Row]:
 
 
 def rectified_limit() -> Iterator[Row]:
-    """Sec. III B, K → ∞: 2π, and what it is in digits."""
+    """Sec. III B, K → ∞: 2π, and its printed digits."""
     value, error = load(ReLU(), math.inf, "coexists")
     item = "α_c(K → ∞), ReLU"
     yield compare(KEY, item, closed_form("2π", 2 * math.pi), value, error)

@@ -40,7 +40,7 @@ NEWTON_RESIDUAL = 1e-12  # residual of Newton's method
 
 
 def equation_5(full: bool) -> Iterator[Row]:
-    """The rates of R_11 and Q_12 at the start of Fig. 2, as printed and as they are."""
+    """The rates of R_11 and Q_12 at the start of Fig. 2, as printed and as computed."""
     rates = Flow(scenario(2, 2))(start_2(), 0)
     C = np.asarray(start_2().covariance)  # x_1, x_2, y_1, y_2
     learned = _signal(C, 0, 2)  # ⟨δ_1 y_1⟩

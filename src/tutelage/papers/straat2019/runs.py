@@ -21,7 +21,7 @@ ACTIVATIONS: dict[str, Activation] = {"ReLU": ReLU(), "Erf": Erf()}
 
 
 class Limit(NamedTuple):
-    """The limit of a curve, and an estimate of its distance from there."""
+    """The limit of a curve, and an estimate of its error."""
 
     value: float
     uncertainty: float

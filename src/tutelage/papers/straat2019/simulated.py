@@ -1,4 +1,6 @@
-"""straat2019, Figs. 1 and 2: one and two ReLU units that learn, simulations on the theory."""
+"""straat2019, Figs. 1 and 2: one and two ReLU units that learn, simulations compared with
+theory.
+"""
 
 import math
 from collections.abc import Iterator

@@ -16,8 +16,8 @@ STARTS = 12  # of the first stage; the paper does not state the number of starts
 def plane(
     first: int = 0, starts: int = STARTS
 ) -> tuple[list[deep.Network], list[deep.Network], int]:
-    """Return for Figure 2 teachers with two nodes, paths of students with six, and steps between
-    records.
+    """Return the data of Figure 2: teachers with two nodes, paths of students with six, steps per
+    record.
 
     Fan-outs start small, as in the legends of the paper.  Filters do not: ‖w_k‖² + b_k² - ‖v_k‖²
     does not change in gradient descent with small steps, so that ‖v_k‖ could not vanish.

@@ -132,7 +132,7 @@ STARTS = (0.005, 0.3)
 
 
 def symmetric() -> list[Row]:
-    """Check the symmetric case after Theorem 7, from starts on the side of w*."""
+    """Check the symmetric case after Theorem 7, from starts with positive overlap with w*."""
     times = np.linspace(0.0, 20.0, 4001)
     gaps = []
     for seed in range(8):
@@ -170,7 +170,7 @@ def _start(seed: int, scale: float) -> np.ndarray:
 
 
 def _cosines(scale: float, first: int, count: int) -> np.ndarray:
-    """Return the smallest final cosine with w*, from the starts with these numbers."""
+    """Return the smallest final cosine with w*, over the starts with these indices."""
     cosines = []
     for seed in range(first, first + count):
         w, _ = theorems.symmetric_flow(_start(seed, scale), TARGET, COEFFICIENTS, [0.0, 20.0])

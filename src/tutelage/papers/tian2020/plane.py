@@ -47,7 +47,7 @@ def plane() -> Iterator[Row | Figure]:
 
 
 def _shrunk(first: int, starts: int) -> np.ndarray:
-    """Return ln of shrinkage for the starts with these numbers, if they have an unaligned node."""
+    """Return ln of shrinkage for the starts with these indices, if they have an unaligned node."""
     return np.log(_unaligned(*descents.plane(first, starts)[:2])[0])
 
 

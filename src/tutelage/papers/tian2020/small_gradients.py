@@ -86,7 +86,9 @@ def _lemma_6(q: float = 0.05) -> Row:
 
 
 def recovery() -> list[Row]:
-    """Check Theorem 5, angles and biases: the least gradient if no student node is nearer."""
+    """Check Theorem 5, for angles and biases: the least gradient if no student node is within a
+    distance.
+    """
     δ = "1 - δ", "1 - 2δ"
     rows = []
     for power, what in zip(δ, ("sin θ", "|b* - b|"), strict=True):

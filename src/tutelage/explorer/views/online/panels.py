@@ -52,7 +52,7 @@ def _panels(run: "xr.Dataset", state: State) -> list[Panel]:
 def block_traces(
     run: "xr.Dataset", names: Container[str], of: str = "", **how: object
 ) -> list[Trace]:
-    """Return a curve for every entry of some blocks, with standard errors if they exist."""
+    """Return a curve for every entry of the given blocks, with standard errors if they exist."""
     from tutelage.model.layout import BLOCKS
 
     return [

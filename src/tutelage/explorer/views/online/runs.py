@@ -88,7 +88,7 @@ def options(state: State, until: float) -> dict[str, Any]:
 
 
 def followed(state: State, until: float) -> "xr.Dataset":
-    """Compute the theory up to the same time, to match units with it."""
+    """Compute the theory up to the same time, to match its units with those of the runs."""
     import tutelage as tl
 
     scenario = scenario_of(state)

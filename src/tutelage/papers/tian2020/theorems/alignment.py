@@ -1,5 +1,5 @@
-"""Alignment of student nodes with teacher nodes, and the contribution of the others
-(two layers).
+"""Alignment of student nodes with teacher nodes, and the contribution of unaligned nodes (two
+layers).
 """
 
 from typing import NamedTuple

@@ -93,7 +93,7 @@ class Interpolation(NamedTuple):
 
 
 def interpolation(student: Network, teacher: Network, x: np.ndarray) -> Interpolation:
-    """Return whether every single example is at rest (tian2020, Theorem 1).
+    """Measure whether the gradients of every single example vanish (tian2020, Theorem 1).
 
     If no batch changes the weights, then g_l(x_i) = 0 or f_{l-1}(x_i) = 0 for every example;
     with biases f_{l-1} always has an entry 1, and all gradients vanish.

@@ -1,4 +1,4 @@
-"""Winners take all: how lengths of filters grow against each other (tian2020, Theorem 7)."""
+"""Winners take all: relative growth of the lengths of filters (tian2020, Theorem 7)."""
 
 from typing import Any, NamedTuple
 
