@@ -25,7 +25,7 @@ CHECKS = beartype.BeartypeConf(
         {
             bool: bool | np.bool_,
             int: int | np.integer,
-            float: float | int | np.integer | np.floating,
+            float: float | int | np.integer | np.floating | jaxtyping.Real[np.ndarray, ""],
             np.ndarray: np.ndarray | np.generic,
         }
     )
@@ -96,7 +96,7 @@ class _Decorate(ast.NodeTransformer):
         annotated = node.returns or any(a.annotation for a in arguments)
         if annotated and node.name != "__init__":
             decorators = (x for d in node.decorator_list for x in ast.walk(d))
-            names = {x.id for x in decorators if isinstance(x, ast.Name)}
+            names = {getattr(x, "id", getattr(x, "attr", "")) for x in decorators}
             node.decorator_list.append(ast.Name(NAMES[bool(PUBLIC & names)], ast.Load()))
         return node
 

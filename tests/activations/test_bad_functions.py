@@ -159,5 +159,7 @@ def test_unusual_units_have_curves_that_say_how_good_they_are():
 
 @pytest.mark.slow
 def test_units_too_large_for_any_digit_have_no_curve():
-    with pytest.raises(tl.InputError, match=r"^scenario and start: .*known to .* only"):
+    with pytest.raises(
+        tl.InputError, match=r"^scenario and start: .* an error of .*, but at most .* is allowed"
+    ):
         evolved(lambda x: jnp.exp(5 * x))

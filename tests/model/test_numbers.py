@@ -127,7 +127,7 @@ def test_a_made_up_number_is_found_everywhere(tmp_path):
     package = tmp_path / "tutelage"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__", "recorded"))
     _edit(package / "model/numbers.py", ")\nNAMES =", ROW.lstrip("\n"))
-    scenario, argument = package / "model/scenario.py", "readout_decay: Any = 0.0,"
+    scenario, argument = package / "model/scenario.py", "readout_decay: ArrayLike = 0.0,"
     _edit(scenario, "readout_decay: Any\n", "readout_decay: Any\n    sparsity: Any\n")
     _edit(scenario, argument, f"{argument} sparsity: Any = 0.0,")
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}

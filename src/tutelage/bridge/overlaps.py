@@ -1,12 +1,13 @@
 """Overlaps of two networks of any framework."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from tutelage._arguments import validated
-from tutelage._checks import InputError
+from tutelage._checks import InputError, short_repr
 from tutelage._given import ArrayLike
 from tutelage.bridge.behaviour import Units, units
 from tutelage.bridge.description import Description
@@ -27,7 +28,7 @@ def overlaps(
     teacher: object,
     inputs: ArrayLike | None = None,
     *,
-    layer: str | tuple[str, str] | None = None,
+    layer: str | Sequence[str] | None = None,
     scaled: bool | None = None,
 ) -> Overlaps:
     """Compute Q, R and T of a student and a teacher from their weights.
@@ -64,10 +65,10 @@ def overlaps(
 
 
 def pair(
-    student: object, teacher: object, layer: str | tuple[str, str] | None, scaled: bool | None
+    student: object, teacher: object, layer: str | Sequence[str] | None, scaled: bool | None
 ) -> tuple[Units, Units]:
     """Return the hidden layers of student and teacher, which need the same number of inputs."""
-    names = layer if isinstance(layer, tuple) else (layer, layer)
+    names = _names(layer)
     both = (("student", student, names[0]), ("teacher", teacher, names[1]))
     J, B = (hidden(argument, read(argument, one), name, scaled) for argument, one, name in both)
     n, m = J.weights.shape[1], B.weights.shape[1]
@@ -78,6 +79,17 @@ def pair(
         )
         raise InputError("teacher", f"units with {m} inputs", f"the student's have {n}", hint)
     return J, B
+
+
+def _names(layer: str | Sequence[str] | None) -> tuple[str | None, str | None]:
+    """Return the name of the student's layer and that of the teacher's."""
+    if layer is None or isinstance(layer, str):
+        return layer, layer
+    names = tuple(layer) if isinstance(layer, list | tuple) else ()
+    if len(names) != 2 or not all(isinstance(name, str) for name in names):
+        allowed = "one name, or the student's and the teacher's"
+        raise InputError("layer", short_repr(layer), allowed, '("hidden", "hidden")')
+    return names
 
 
 def hidden(argument: str, network: Description, name: str | None, scaled: bool | None) -> Units:
@@ -117,11 +129,10 @@ def _check_scale(argument: str, W: Float[np.ndarray, "units N"]) -> None:
 
 
 def _check_first(
-    argument: str, student: Description, teacher: Description, layer: str | tuple[str, str]
+    argument: str, student: Description, teacher: Description, layer: str | Sequence[str]
 ) -> None:
     """Check that the inputs of the network enter this layer and no other."""
-    names = layer if isinstance(layer, tuple) else (layer, layer)
-    for network, name in zip((student, teacher), names, strict=True):
+    for network, name in zip((student, teacher), _names(layer), strict=True):
         if network.layers[0].name != name:
             allowed = "this layer does not receive the inputs of the network"
             hint = "tl.bridge.correlations, or no inputs="

@@ -31,6 +31,7 @@ def learning_curves(
     """
     if run_labels(dataset) is not None:
         return np.array([error(dataset, None if figsize is None else new_panels(1, figsize)[0])])
+    dataset[["R", "Q", "generalization_error"]]  # what is missing is named before anything is drawn
     axes = new_panels(1 + len(state_letters(dataset)), figsize)
     draw_panels(axes, dataset, theory)
     return axes

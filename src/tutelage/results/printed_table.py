@@ -1,7 +1,7 @@
 r"""A result as a LaTeX or Markdown table, with as many digits as the errors allow."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -73,7 +73,7 @@ def error_name(dataset: xr.Dataset, name: str) -> str | None:
     return next((name + end for end in ERROR_SUFFIXES if name + end in dataset), None)
 
 
-def _columns(dataset: xr.Dataset, variables: Sequence[str] | None) -> list[str]:
+def _columns(dataset: xr.Dataset, variables: Collection[str] | None) -> list[str]:
     every = [str(name) for name in dataset.data_vars]
     if variables is None:
         of_others = {name + end for name in every for end in SUFFIXES}

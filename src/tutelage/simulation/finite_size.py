@@ -5,7 +5,7 @@ the fluctuations drive the mean through the second derivatives of the equations 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -121,7 +121,7 @@ def _estimate(
 
 
 def _deviations(
-    theory: xr.Dataset, ensembles: xr.Dataset | Sequence[xr.Dataset]
+    theory: xr.Dataset, ensembles: xr.Dataset | Collection[xr.Dataset]
 ) -> list[_Deviations]:
     """Return deviations in the order of N, for the components that scatter in all ensembles."""
     ensembles = _split_sweep(ensembles) if isinstance(ensembles, xr.Dataset) else ensembles

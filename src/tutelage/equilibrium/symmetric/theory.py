@@ -217,6 +217,7 @@ def divided(
     small = np.abs(V) < MAX_INTEGRATED_V
     if np.all(small) or not np.any(small):
         return (_integrated if np.all(small) else _differences)(kernel, n, V, R, S)
+    V, R, S = np.broadcast_arrays(V, R, S)
     quotient = np.empty((3, *V.shape))
     for mask, method in ((small, _integrated), (~small, _differences)):
         quotient[:, mask] = method(kernel, n, V[mask], R[mask], S[mask])

@@ -1,6 +1,7 @@
 """Validation of goals and of the bounds of controls."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ def checked_bounds(
     """Return the checked bounds of all controls, in the order of `CONTROLS`."""
     controls = DEFAULT_CONTROLS if controls is None else controls
     example = '{"learning_rate": (0, 3)}'
+    if not isinstance(controls, Mapping):
+        allowed = "it has to be a dictionary from the name of a control to its bounds"
+        raise InputError("controls", short_repr(controls), allowed, example)
     for name in controls:
         if name not in CONTROLS:
             allowed = f"the controls are {', '.join(CONTROLS)}"

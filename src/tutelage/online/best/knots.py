@@ -110,7 +110,8 @@ class Schedule(StepSchedule):
 
 def _switches(value: ArrayLike) -> Float[Array, " n"]:
     """Check a list of times, which may be empty."""
-    return jnp.zeros(0) if np.shape(value) == (0,) else as_row("switches", value)
+    empty = isinstance(value, list | tuple) and not value or getattr(value, "shape", None) == (0,)
+    return jnp.zeros(0) if empty else as_row("switches", value)
 
 
 def as_row(argument: str, value: ArrayLike) -> Float[Array, " n"]:

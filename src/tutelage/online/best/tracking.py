@@ -9,7 +9,7 @@ units of η, and its error ε_g(y),
 exact derivatives, of which the minimum is a root.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -287,7 +287,7 @@ def _described(state: StableState, minimum: Minimum) -> BestTracking:
     )
 
 
-def _ordered(argument: str, pair: tuple[float, float], **least: float) -> tuple[float, float]:
+def _ordered(argument: str, pair: Sequence[float], **least: float) -> tuple[float, float]:
     """Check a pair (lower bound, upper bound)."""
     low, high = (float(finite_number(argument, x, hint="(0.1, 2.0)", **least)) for x in pair)
     if low >= high:

@@ -23,6 +23,7 @@ from tutelage.online.stationary.landscape_descent import Atlas
 from tutelage.online.stationary.landscape_gradient import Landscape, descend, errors, forces
 from tutelage.online.stationary.landscape_paths import weights_in_span
 from tutelage.runs.provenance import recorded
+from tutelage.runs.seed import check_seed
 
 # Weights so small that the unit does not change the output, but has a direction.
 PROBE = 1e-9
@@ -30,6 +31,7 @@ ASCENT_STEPS, ASCENT_RATE = 2000, 1.0
 RANDOM_DIRECTIONS = 32
 # Steps between two records of the path.
 STEPS_PER_RECORD = 10
+MAX_RECORDS = 100_000
 
 
 @recorded
@@ -70,15 +72,19 @@ def added_unit(
     check_landscape(scenario)
     finite_number("until", until, above=0.0, hint="until=1000")
     finite_number("norm", norm, above=0.0, hint="norm=1e-3")
+    check_seed(seed)
     before = Landscape(scenario)
     if before.kind != "lines":
         unit = scenario.student.activation.name
         allowed = "the added weight has a linear effect for piecewise linear units only"
         raise InputError("scenario", f"students with the unit {unit}", allowed, "tl.ReLU()")
     W, wider = weights_in_span(start, before.teachers), with_added_unit(scenario)
-    landscape = Landscape(wider)
+    landscape, rate = Landscape(wider), Atlas(wider).rate
+    longest = MAX_RECORDS * STEPS_PER_RECORD * rate
+    if until > longest:
+        received, allowed = f"{until:g}", f"gradient descent goes up to the time {longest:.3g}"
+        raise InputError("until", received, allowed, "until=1000")
     u, gain = best_direction(landscape, W, seed)
-    rate = Atlas(wider).rate
     return (
         _path(landscape, np.vstack([W, norm * u]), rate, until)
         .assign(direction=("teacher", before.teachers @ u))

@@ -116,7 +116,7 @@ def escape_growth(dataset: xr.Dataset, axes: "Axes") -> Any:
     return axes
 
 
-def schedules(dataset: xr.Dataset, axes: "Sequence[Axes]") -> Sequence[Any]:
+def schedules(dataset: xr.Dataset, axes: "Sequence[Axes]") -> Any:
     """Draw ε_g and η over time, one curve for each number of pieces.
 
     Args:
