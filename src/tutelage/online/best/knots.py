@@ -110,7 +110,7 @@ class Schedule(StepSchedule):
 
 def _switches(value: ArrayLike) -> Float[Array, " n"]:
     """Check a list of times, which may be empty."""
-    empty = isinstance(value, list | tuple) and not value or getattr(value, "shape", None) == (0,)
+    empty = (isinstance(value, list | tuple) and not value) or getattr(value, "shape", None) == (0,)
     return jnp.zeros(0) if empty else as_row("switches", value)
 
 
