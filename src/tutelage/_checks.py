@@ -17,7 +17,8 @@ from tutelage._precision import OPTION
 # Relative rounding error that a covariance may have: that of a sum of 10⁶ float64 products is
 # about √(10⁶)·2⁻⁵³ ≈ 10⁻¹³ of the largest term.
 ROUNDING = 1e-12
-# Equations multiply up to four numbers: products of larger ones overflow, of smaller ones vanish.
+# Equations multiply up to four numbers: products of larger numbers overflow, products of smaller
+# ones underflow.
 LARGEST_NUMBER = 1e75
 # Characters of a value that a message shows.
 REPR_LENGTH = 60

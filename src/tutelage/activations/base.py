@@ -175,7 +175,7 @@ class Activation(Module):
         """
         from tutelage.activations.custom import (
             Custom,
-        )  # imported here: Custom is a subclass of Activation
+        )  # imported here, because Custom is a subclass of Activation
 
         return Custom(f, name, kinks, parity)
 

@@ -83,7 +83,7 @@ class ClosedForm(NamedTuple):
             parts.append(_lines(self, order, q))
         if self.erf is not None or self.constant is not None:
             parts.append(_erf_and_constant(self, order, q))
-        # Each part has its own rounding error: their sum may be much smaller than both.
+        # Each part has a separate rounding error, because their sum may be much smaller than both.
         rounded = [with_rounding(part) for part in parts]
         return HermiteCoefficients(*(sum(x) for x in zip(*rounded, strict=True)))
 

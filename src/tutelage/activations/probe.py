@@ -112,7 +112,7 @@ def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump
     ends = grid[largest], grid[largest + 1], values[largest], values[largest + 1]
     steps = math.ceil(math.log2((GRID[1] - GRID[0]) / NARROW))
     left, right, f_left, f_right = jax.lax.fori_loop(0, steps, bisect, ends)
-    # A peak may be narrower than the grid, so values that bisection met count too.
+    # A peak may be narrower than the grid, so values from the bisection count too.
     scale = jnp.maximum(jnp.max(jnp.abs(jnp.concatenate([values, f_left, f_right]))), least)
     jump = jnp.where(scale == 0, 0.0, jnp.abs(f_right - f_left) / scale)  # NaN at a pole
     is_jump = jump > JUMP

@@ -61,7 +61,8 @@ class Swish(Activation):
     def _ddg(self, x):
         t = self.beta * x
         bell = logistic(t) * logistic(-t)
-        # t · bell first: it vanishes at both ends, where t tanh(t/2) alone is unbounded.
+        # Multiply t by the bell first: the product vanishes at both ends, where t tanh(t/2) is
+        # unbounded.
         return self.beta * (2 * bell - (t * bell) * jnp.tanh(t / 2))
 
 

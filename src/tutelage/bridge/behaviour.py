@@ -224,7 +224,8 @@ def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | N
         fields[:-1, i] = h.ravel()
         assert network.call is not None
         out = np.asarray(network.call((fields - b) @ back.T)).reshape(h.size + 1, -1)
-        # A constant of g only shows in the sum of all units; where that is 0 it has no effect.
+        # A constant part of g is visible only in the sum of all units; where that is 0 it has no
+        # effect.
         g0 = (out[-1, place] - d[place]) / rest[place] if is_determined else 0.0
         return ((out[:-1, c] - out[-1, c]) / v[c, i] + g0).reshape(h.shape)
 

@@ -29,7 +29,7 @@ MOST_TIMES = 64
 ROUNDING = 1e-6
 # An estimate differs from another number if they are this many standard errors apart.
 DEVIATIONS = 5.0
-# A rate that is wrong by this factor is a different rate than the recorded one.
+# Rates whose ratio exceeds this factor count as different.
 TIMES_APART = 5.0
 
 

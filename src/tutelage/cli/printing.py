@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tutelage.averages import Estimate
 
 MAX_ROWS = 20  # of a table that a diagram prints
-LOG_WIDTH = 160  # a log has no width of its own; this is what the widest table needs
+LOG_WIDTH = 160  # a log has no width; this is the width of the widest table
 Result = TypeVar("Result")
 
 

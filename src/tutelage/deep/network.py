@@ -68,7 +68,7 @@ def _activations(network: Network, x: Float[AnyArray, "examples inputs"]) -> tup
 
 def relu(h: Float[AnyArray, "..."]) -> Any:
     """Compute max(h, 0) with the derivative 0 at h = 0, like the paper's gates."""
-    # With h > 0 a NaN would become 0, and a diverged run would look like one at rest.
+    # With the condition h > 0 a NaN would become 0, and a diverged run would look like one at rest.
     return jnp.where(h <= 0, 0.0, h)
 
 

@@ -17,7 +17,7 @@ LINEAR_CURVATURE = 1e-3
 ZERO = 1e-7  # a fixed point is stable if all eigenvalues are below minus this (tutelage.online)
 MAX_LABELLED = 24
 MIN_LABEL_DISTANCE = 0.08  # of two labels, relative to the range of errors
-IDENTICAL = -1  # in the place of an index
+IDENTICAL = -1  # replaces the index
 
 
 @figure_function
@@ -138,7 +138,7 @@ def opening(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
     time, error = dataset["time"].values, dataset["generalization_error"].values
     axes.plot(time, error / error[0], color="black", label=r"$\varepsilon_g(t)/\varepsilon_g(0)$")
     R = dataset["R"].values[:, -1]
-    # Teachers whose overlaps agree all along are one curve.
+    # Teachers whose overlaps agree at all times share a curve.
     ends = np.round(R[[len(R) // 4, len(R) // 2, -1]].T, 4)
     groups = [np.flatnonzero(np.all(ends == row, axis=1)) for row in np.unique(ends, axis=0)]
     for number, members in enumerate(sorted(groups, key=lambda x: -R[-1, x[0]])):

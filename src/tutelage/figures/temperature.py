@@ -26,7 +26,7 @@ MARKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "agreement": ("α̃_g", {"color": "0.4", "linestyle": "-."}),
 }
 UNSTABLE_COLOUR, UNSTABLE_LABEL = "0.65", "replica symmetry unstable"
-# The same in a column, where a long entry leaves no room for a second one; the caption explains Λ.
+# A shorter label where legend entries form one column; the caption explains Λ.
 SHORT_LABEL = r"unstable, $\Lambda < 0$"
 # R and q of two branches that differ by less are equal by symmetry.
 MIRROR_TOLERANCE = 1e-9

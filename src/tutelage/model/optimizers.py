@@ -22,7 +22,7 @@ __all__ = ["Momentum", "Muon", "Normalized", "Plain"]
 
 # Default of ε, relative to the trace of G·Gᵀ in the first step.
 RELATIVE_EPSILON = 1e-12
-# Optimizers that scale each coordinate of a weight vector by itself.
+# Optimizers that scale each coordinate of a weight vector separately.
 COORDINATE_WISE = ("ada", "sign", "lion", "rmsprop", "sophia", "rprop")
 
 

@@ -269,7 +269,8 @@ def _check_averages(error: float, method: Method | str | None) -> None:
 
 def _averages_error(flows: list[Flow], begin: Overlaps) -> float:
     """Return the largest error of the averages of all runs at their starts."""
-    if begin.Q.ndim == 2 or flows[0].method.exact:  # which is equal for all runs
+    # exact averages have the same error for all runs
+    if begin.Q.ndim == 2 or flows[0].method.exact:
         return flows[0].moments.error(begin)
     runs = len(begin.Q)
     return max(

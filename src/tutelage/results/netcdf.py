@@ -11,7 +11,7 @@ from tutelage import __version__
 from tutelage._checks import InputError
 from tutelage.results import checksum, header
 
-# An attribute in NetCDF 3: the length of its name, the name, the type (2, letters), how many.
+# An attribute in NetCDF 3: length of its name, name, type (2, letters), number of letters.
 PLACE = re.compile(rb"\0\0\0\x08checksum\0\0\0\x02\0\0\0\x40(.{64})", re.DOTALL)
 EMPTY = b"0" * 64
 

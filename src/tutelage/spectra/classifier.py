@@ -103,7 +103,7 @@ class Classifier(eqx.Module):
         begin: Any = getattr(self.activation, "beta", None) if start is None else start
         mean, spread = begin if isinstance(begin, tuple) else (begin, 0.0)
         return tuple(
-            # Keys that weights do not use.
+            # Random keys that differ from those of the weights.
             mean + spread * jax.random.normal(jax.random.fold_in(key, len(self.sizes) + layer), s)
             for layer, s in enumerate(self._beta_shapes())
         )

@@ -224,7 +224,7 @@ class EpochRunner:
     def __init__(self, system: System, state: PyTree, bar: Progress):
         self._system, self._state, self._bar = system, state, bar
         self._epoch, self._most = 0, 1
-        self.done = 0  # gradients
+        self.done = 0  # number of gradients
 
     def until(self, epoch: int) -> Any:
         """Return the state at a later epoch."""

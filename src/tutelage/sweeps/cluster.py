@@ -173,7 +173,8 @@ def checked(client: Any, addresses: list[str], function: str) -> set[str]:
     compute.
     """
 
-    def found(function: str) -> dict[str, str]:  # not a name of this module, which may be missing
+    # defined here, because the worker may lack a name of this module
+    def found(function: str) -> dict[str, str]:
         import platform
 
         try:

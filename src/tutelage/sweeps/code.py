@@ -6,7 +6,7 @@ from tutelage.runs.code import SOURCES, digest
 from tutelage.runs.provenance import versions as recorded
 from tutelage.runs.public_names import public_function
 
-# Packages whose values are arguments and nothing that a function imports.
+# Packages whose values are arguments, and which functions do not import.
 VALUES = ("tutelage.activations",)
 
 

@@ -77,7 +77,8 @@ def _over(dataset: xr.Dataset) -> Any:
 def _fixed(dataset: xr.Dataset) -> Any:
     fixed = _mapping(dataset, "fixed")
     check_from_file(_function(dataset), fixed)
-    # Taken one at a time: a mapping with the name of an argument is not a value.
+    # Convert values one at a time: as a whole, a mapping with a key "type" would be read as a
+    # value.
     return {name: from_json(x, name, "sweeps.run") for name, x in fixed.items()}
 
 

@@ -27,7 +27,7 @@ from tutelage.model.layout import upper_triangle
 
 # Relative rounding of sums over some thousand nodes.
 ROUNDING = 1e-14
-# The rule that estimates the error has an error itself.
+# The estimate of the error by another rule has an error itself.
 JUDGED = 1.25
 
 

@@ -42,11 +42,12 @@ JUDGE = Panels(76, 44, 0.01)
 # Tolerances relative to the size of the averages: in the equations of motion, and for single
 # averages.
 WANTED, SINGLE = 1e-9, 1e-14
-# Divisors of the quadrature errors of single fields. With one given field all four factors may
-# depend on it; with two, errors are smaller by this factor, and also for two factors of a field
+# Divisors of the quadrature errors of single fields, by the number of given fields: with one, all
+# four factors may depend on it; with two, errors are smaller. TWO is for two factors of a field
 # that is not given.
 FOUR, TWO = {1: 1.0, 2: 100.0}, 10.0
-# Fields count as smooth in the given ones if these explain less than this part of their variance.
+# Fields count as smooth functions of the given fields if these explain less than this part of their
+# variance.
 EXPLAINED = 0.1
 
 

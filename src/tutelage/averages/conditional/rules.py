@@ -49,7 +49,7 @@ class Nodes(NamedTuple):
 REACH, FARTHER = {1: 8.5, 2: 7.0}, {1: 9.3, 2: 8.0}
 # Hermite polynomials of order n times their weight fall off as exp(-z²/4) up to 2√n.
 FEW_TERMS, REACH_FEW, REACH_MANY = 12, 7.7, 9.8
-# A rule that estimates an error has nodes that reach farther by this, and steps smaller by these
+# A rule that estimates an error reaches farther by this distance, and has steps smaller by these
 # factors.
 INNER_FARTHER = 0.8
 CLOSER, CLOSER_GIVEN = 0.75, 0.9

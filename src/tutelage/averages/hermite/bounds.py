@@ -28,7 +28,7 @@ from tutelage.averages.hermite.coefficients import NORM_ROUNDING, Expansion
 
 # Rounding error of determinants of correlation matrices, sums of 24 products of numbers up to 1.
 DETERMINANT_ROUNDING = 1e-14
-# Products of coefficients with different powers decay more slowly at higher orders.
+# Safety factor: products of coefficients with different powers decay more slowly at higher orders.
 SAFETY = 3.0
 # Lowest order with enough and sufficiently regular shells.
 LOWEST_ORDER = 6

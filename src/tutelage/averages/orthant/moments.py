@@ -103,7 +103,8 @@ def weight(C: Covariance, a: int, b: int, c: int, d: int) -> Number:
     ½ [(a·p)(b·p) tan(θ/2) - (a·m)(b·m) / tan(θ/2)] with p = û_c + û_d, m = û_c - û_d.
     """
     root_c, root_d = jnp.sqrt(at(C, c, c)), jnp.sqrt(at(C, d, d))
-    # Numerators over the tangent vanish with its square: the smallest floor suffices.
+    # The numerators that are divided by the tangent vanish with its square, so the smallest floor
+    # suffices.
     norm, dot, area = root_c * root_d, at(C, c, d), _area(C, c, d, private=1e-15)
     tangent = jnp.where(dot > 0, area / (norm + jnp.abs(dot)), (norm + jnp.abs(dot)) / area)
     cosine = 1 / jnp.sqrt(1 + tangent**2)  # of θ/2

@@ -53,7 +53,8 @@ def pairs_of(C: Float[Array, "... n n"]) -> Pairs:
     deviation = jnp.sqrt(jnp.diagonal(unit, axis1=-2, axis2=-1))
     variances, dot = unit[..., c, c] * unit[..., d, d], unit[..., c, d]
     determinant = jnp.maximum(minor(unit[..., c, c], dot, dot, unit[..., d, d]), 0.0)
-    # Numerators over the tangent vanish with its square: the smallest floor suffices.
+    # The numerators that are divided by the tangent vanish with its square, so the smallest floor
+    # suffices.
     area = jnp.sqrt(determinant + 2e-30 * variances)
     sum_of_both = deviation[..., c] * deviation[..., d] + jnp.abs(dot)
     tangent = jnp.where(dot > 0, area / sum_of_both, sum_of_both / area)

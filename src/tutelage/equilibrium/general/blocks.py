@@ -81,7 +81,7 @@ def canonical_order(overlaps: Overlaps) -> Overlaps:
     teachers = np.arange(len(T))
     matched = dict(zip(*_matching(R)[::-1], strict=True))  # teacher -> student
     for group in exchangeable(T):
-        # Of the teachers that may change places, those with the larger overlap come first.
+        # Among exchangeable teachers, those with the larger overlap come first.
         key = [(-R[matched[n], n] if n in matched else np.inf) for n in group]
         teachers[group] = np.array(group)[np.argsort(np.round(key, 6), kind="stable")]
     own = [matched[n] for n in teachers if n in matched]

@@ -9,7 +9,7 @@ from tutelage.averages.methods import Method
 from tutelage.equilibrium.kernel.pair_error import PairError
 from tutelage.model import Scenario
 
-# Directions of T with less than this of its largest eigenvalue are rounding, not directions.
+# Eigenvalues of T below this fraction of the largest are rounding errors.
 _RANK = 1e-12
 
 

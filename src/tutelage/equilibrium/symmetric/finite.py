@@ -162,7 +162,8 @@ class FiniteTheory(Theory):
         def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             value, slope, d = self._excess(loads, self.size * x[:, 0])
             scale = 1 + np.abs(d) + 1 / loads
-            slope = np.where(slope > 0, slope, np.nan)  # where it falls, it leads to another root
+            # where the function falls, a step leads to another root
+            slope = np.where(slope > 0, slope, np.nan)
             return (value / scale)[:, None], (self.size * slope / scale)[:, None, None]
 
         start = self._linear_kernel(loads)[:, None] / self.size

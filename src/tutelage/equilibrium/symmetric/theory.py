@@ -75,7 +75,7 @@ class Theory(abc.ABC):
 
     kernel: Kernel
     units: float
-    size: float = 1.0  # of d and c, where it is below 1
+    size: float = 1.0  # size of d and c, if it is below 1
 
     @abc.abstractmethod
     def unspecialized(self, load: FloatOrArray) -> Point:

@@ -24,7 +24,8 @@ from tutelage.equilibrium.thermal.transitions import (
 )
 
 Kind = Literal["continuous", "discontinuous", "none"]
-# Eigenvalues beyond this multiple of the lowest load differ too much for their signs.
+# Above this multiple of the lowest load, eigenvalues differ so much in size that their signs are
+# rounding.
 MAX_LOAD_FACTOR = 1e6
 
 

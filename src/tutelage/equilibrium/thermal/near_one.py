@@ -22,7 +22,7 @@ from tutelage.equilibrium.kernel.table import chebyshev_coefficients, chebyshev_
 MAX_TABULATED_P = 0.7
 POINTS_PER_PANEL = 20
 ORDERS = np.arange(POINTS_PER_PANEL)
-PANELS = 8  # each four times as wide as the one before
+PANELS = 8  # each four times as wide as the previous one
 _X, _W = np.polynomial.legendre.leggauss(20)
 NODES, WEIGHTS = (1 + _X) / 2, _W / 2  # on [0, 1]
 

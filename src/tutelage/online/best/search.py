@@ -15,12 +15,13 @@ from tutelage._checks import ComputationError
 from tutelage.online.best.discretized import Controlled, Path, path, value_of
 from tutelage.online.best.grids import Form
 
-# The longest end that is tried for the first guess.
+# The longest final time that is tried for the first guess.
 LONGEST_TIME = 1e5
 # Value of ln ε_g that the search uses for a diverging run.
 DIVERGED_VALUE = 100.0
 SEARCH = {"maxiter": 1000, "maxfun": 2000, "maxcor": 30, "ftol": 1e-12, "gtol": 1e-8, "maxls": 40}
-# Newton's method for the end: largest number of steps, relative accuracy, largest change per step.
+# Newton's method for the final time: largest number of steps, relative accuracy, largest change per
+# step.
 MOST_ENDS, END_ACCURACY, LARGEST_FACTOR = 12, 1e-7, 1.5
 
 

@@ -33,9 +33,9 @@ from tutelage.solve.continuation import Curve, Ending, Special, System, follow
 # Norms beyond this count as infinite, which ends a branch.
 TOO_LARGE = 1e6
 NOT_A_STATE, MEETS_SOLUTION = "not positive semi-definite", "meets a solution"
-# States within this of a solution, relative to the overlaps, are the solution.
+# States within this distance of a solution, relative to the overlaps, count as the solution.
 SOLUTION = 1e-6
-# Root of the distance within which a branch may end at a solution.
+# Square root of the distance within which a branch may end at a solution.
 CLOSE = 0.05
 # Errors are computed in batches of this many points times a power of two.
 FEWEST_POINTS = 64
@@ -170,7 +170,7 @@ def _up_to_solution(flow: Flow, curve: Curve) -> Curve:
     x = nearest_solution(flow, inside[-1, :-1])
     if x is None:
         return curve
-    # The root of the distance is linear in η next to the solution.
+    # The square root of the distance is linear in η next to the solution.
     (a, b), (p, q) = np.sqrt([distance(x, u[:-1]) for u in inside[-2:]]), inside[-2:, -1]
     meets = q + b * (q - p) / (a - b)
     eta = stability_change(flow, x, meets)

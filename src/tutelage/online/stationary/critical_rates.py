@@ -231,7 +231,8 @@ def _fastest_rise(flow: Flow, y0: np.ndarray, eta: float, tolerance: float) -> f
     detail = steps(flow, run.states[j - 1], eta, window, tolerance=tolerance, longest=window / 64)
     t, pace = detail.times, (detail.slope - RISING) / detail.error
     k = int(np.clip(np.argmax(pace), 1, len(t) - 2))
-    # The parabola through the three highest points; at a distance, to keep it well-conditioned.
+    # The parabola through the three highest points; times relative to the middle one keep the fit
+    # well-conditioned.
     a, b, c = np.polyfit(t[k - 1 : k + 2] - t[k], pace[k - 1 : k + 2], 2)
     return float(c - b * b / (4 * a)) if a < 0 else float(pace[k])
 

@@ -104,7 +104,7 @@ def _force_derivative(landscape: Landscape, W: np.ndarray) -> np.ndarray:
     D = np.zeros((K, r, K, r))
     one = np.eye(r)
     P = one - unit[:K, :, None] * unit[:K, None, :]
-    # Derivative by the unit's own weights, from the delta function of g''.
+    # Derivative with respect to the weights of the unit itself, from the delta function of g''.
     pull = strength * norms * np.sin(theta) / norms[:K, None]
     pull[own, own] = 0.0
     own_part = pull.sum(1)[:, None, None] * P + np.einsum("ia,iax,iay->ixy", pull, f, f)

@@ -81,7 +81,8 @@ def of_one(g: Activation, ratio: float) -> dict[str, float]:
     flow = Flow(problem(g), readout_rate=ratio)
     coarse = saddle(flow, steps(flow, flow.vector(START), 0.0, LONGEST, tolerance=1e-8), 0.0)
     assert coarse
-    # Where in the family the run is slowest, and, where students are identical, half the digits.
+    # λ depends on the place in the family; where students are identical, half of the digits are
+    # lost.
     moved = abs(float(coarse.eigenvalues[0].real) - growth)
     v = plateau.point.readout[0]
     return {

@@ -43,7 +43,7 @@ class Run(NamedTuple):
         )
 
 
-# The gap to K → ∞ of erf units; that of ReLU units for more and more inputs.
+# Runs that measure the gap to K → ∞: for erf units, and for ReLU units with more and more inputs.
 SIZES = (
     *(Run("erf", K, 6 * K, 9.0, 0.1) for K in (4, 8)),
     Run("erf", 16, 96, 9.0, 0.1, sweeps=60, sets=4),

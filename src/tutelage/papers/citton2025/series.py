@@ -86,7 +86,7 @@ def _sampled_sums(C: np.ndarray, *sums: float) -> Iterator[Row]:
     }
     for (name, samples), value in zip(drawn.items(), sums, strict=True):
         error = float(samples.std() / math.sqrt(SAMPLES))
-        # Level 0.01 for all three.
+        # The three tests together have the level 0.01.
         printed = method(f"sum of averages: {value:.5f}", value, 2.94 * error)
         item = f"Sec. 2.1, {name} at the start of Fig. 1, {SAMPLES:,} examples drawn"
         row = compare(KEY, item, printed, float(samples.mean()))

@@ -20,7 +20,7 @@ from tutelage.papers.section import Figure
 
 COMPARED = ("Swish", "ReLU")
 RUNS = 24
-SPECTRA = 5  # with that of the start, where the β of Swish are what was chosen
+SPECTRA = 5  # including the spectrum at the start, where the β of Swish have the chosen values
 ITEM = "App. B, digits, 64-25-10: mean ln of the width of the spectrum, Swish over ReLU"
 NOTE = (
     "milletari2019, Sec. 3 says that the spectrum of Swish is wider during training, and App. B "

@@ -34,7 +34,7 @@ DIMENSIONS = (100, 200, 300, 400, 500, 600)
 RUNS, BLOCK, LAST_SWEEP, TUNING_SWEEPS = 48, 200, 12_000, 60
 # From here on N Δ of the sigmoidal network is above 2.9, and its chains stay in the well.
 ASYMPTOTIC = 300
-GROUPS = 6  # of runs, each with a slope of its own
+GROUPS = 6  # groups of runs; each gives a separate slope
 
 
 class Setting(NamedTuple):

@@ -50,8 +50,8 @@ DEEPER: dict[str, dict[str, Any]] = {
 }
 # Networks and rates of the code, with the fresh data and the batches of 16 of the text.
 DEEPER["both"] = DEEPER["code"] | {"fresh": True, "batch": 16}
-# Times the start of the setting: entries of filters have the deviation 0.058 of it in the text,
-# and 0.005 in the code.
+# Multiples of the start of the setting: entries of filters have the deviation 0.058 of it in the
+# text, and 0.005 in the code.
 SETTINGS: dict[str, tuple[str, ...]] = {  # of each training, the authors' first
     **dict.fromkeys(("nodes", "recovery", "followed", "layers", "starts"), ("code", "text")),
     "uniform": ("both", "code", "text"),

@@ -51,7 +51,7 @@ def _rates(state: State, scenario: "Scenario", start: "Overlaps") -> Any:
     """Return the critical learning rates, which do not depend on the learning rate."""
     import tutelage as tl
 
-    # With the rate of the second layer in units of η.
+    # The key contains the rate of the second layer in units of η.
     ratio = state["readout_rate"] / (state["learning_rate"] or 1.0)
     key = (ratio, *(x for name, x in state.items() if name not in OTHERS))
     if key not in KNOWN:
