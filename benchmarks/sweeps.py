@@ -83,7 +83,7 @@ def apart(*arguments):
 
 
 def trivial(count, workers):
-    """Points that cost nothing: seconds, and memory of this process, which has the scheduler."""
+    """Points that cost nothing: seconds, and memory of this process."""
     import resource
 
     over = {"tolerance": np.linspace(0.01, 1.0, count).tolist()}

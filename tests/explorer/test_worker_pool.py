@@ -16,7 +16,7 @@ from tutelage.explorer.worker_pool import Cancelled, Job, Pool
 SMALL = """
 import sys, time, threading, os, queue
 sys.path[:] = {path!r}
-from tutelage.explorer import frames
+from tutelage.runs import frames
 out, jobs = sys.stdout.buffer, queue.Queue()
 def listen():
     try:
@@ -335,7 +335,7 @@ def test_processes_end_with_the_server():
 
 def test_memory_has_a_limit():
     code = (
-        "from tutelage.explorer.worker_process import _limit_memory as l; l(0.5); bytearray(2**31)"
+        "from tutelage.runs.worker_process import limit_memory as l; l(0.5); bytearray(2**31)"
     )
     path = [part for part in sys.path if part]
     start = f"import sys; sys.path[:] = {path!r}; {code}"

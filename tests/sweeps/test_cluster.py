@@ -1,5 +1,6 @@
 """Real processes: whatever is killed, finished points stay and the result is the same."""
 
+import asyncio
 import contextlib
 import os
 import random
@@ -16,7 +17,7 @@ from studies import study
 
 import tutelage as tl
 from tutelage._checks import InputError
-from tutelage.sweeps import cluster
+from tutelage.sweeps import cluster, engine, processes
 
 OVER = {"learning_rate": np.linspace(0.1, 1.0, 24).tolist(), "weight_decay": [0.0, 0.01]}
 TESTS = Path(__file__).parents[1]
@@ -28,6 +29,8 @@ from tutelage.sweeps import groups
 groups.GROUP_SECONDS = 0.2
 study({OVER!r}, store=sys.argv[1], workers=sys.argv[2] if ":" in sys.argv[2] else int(sys.argv[2]))
 """
+# A worker of Dask that needs too much memory is ended, not paused.
+NO_PAUSE = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False"}
 # Seconds in which processes end that have lost what they worked for.
 LIMIT_SECONDS = 60
 
@@ -53,8 +56,9 @@ def children(process):
 
 
 def workers_of(process):
-    """Worker processes: the children of the nannies."""
-    return [p for p in children(process) if lives(p) and "spawn_main" in " ".join(p.cmdline())]
+    return [
+        p for p in children(process) if lives(p) and "sweeps.processes" in " ".join(p.cmdline())
+    ]
 
 
 def lives(process):
@@ -106,24 +110,58 @@ def test_processes_compute_on_cores_unless_a_gpu_is_asked_for_and_share_it(
 ):
     started = []
 
-    class Process(subprocess.Popen):
-        def __init__(self, *words, env, **options):
-            started.append(env)
+    async def start(*words, env, **options):
+        started.append(env)
+        raise OSError("no process")
 
-    monkeypatch.setattr(subprocess, "Popen", Process)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     if said:
         monkeypatch.setenv("JAX_PLATFORMS", said)
-    cluster.Workers("tcp://127.0.0.1:8786", 2, tmp_path)
-    assert [env["JAX_PLATFORMS"] for env in started] == [said or "cpu"] * 2
+    workers = processes.Processes(2, tmp_path)
+    until(lambda: len(started) >= 2)
+    workers.end()
+    assert {env["JAX_PLATFORMS"] for env in started} == {said or "cpu"}
     assert started[0]["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
 
 
-def test_an_address_where_nobody_answers_and_dask_that_is_not_there_are_refused(monkeypatch):
+def test_processes_that_do_not_start_are_reported_with_their_log(monkeypatch):
+    monkeypatch.setattr(processes, "START", "raise SystemExit('no such module')")
+    monkeypatch.setattr(processes, "MAX_FAILED_STARTS", 0)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.05)
+    with pytest.raises(RuntimeError, match=r"workers do not start[\s\S]*no such module"):
+        study(OVER, workers=2)
+
+
+class Awkward(Exception):
+    """An error that cannot be pickled and restored."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+@pytest.mark.parametrize("error", [ValueError("a value"), Awkward("a value", 2)])
+def test_an_error_of_a_computation_reaches_the_caller(tmp_path, error):
+    def fails():
+        raise error
+
+    with processes.started(1) as workers:
+        until(workers.present)
+        future = workers.submit(workers.present()[0], fails, ())
+        (finished,) = workers.wait([future], 60)
+        with pytest.raises(processes.Raised) as raised:
+            workers.result(finished)
+    assert "a value" in str(raised.value.args[0])
+
+
+def test_an_address_without_a_scheduler_and_missing_packages_are_refused(monkeypatch):
     monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
     with pytest.raises(InputError, match="no Dask scheduler answers there"):
         study(OVER, workers="tcp://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'tutelage\[sweeps\]', or workers=2"):
+        study(OVER, workers="tcp://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(InputError, match=r"pip install 'tutelage\[sweeps\]', or workers=1"):
         study(OVER, workers=2)
 
@@ -243,7 +281,7 @@ def test_a_scheduler_that_is_killed_loses_nothing(whole, tmp_path, late):
         # A late kill may come when all points are finished.
         assert process.returncode != 0 or late > 0
         if process.returncode:
-            assert b"the scheduler is gone" in process.stderr.read()
+            assert b"the scheduler no longer answers" in process.stderr.read()
     same(study(OVER, store=store), whole)
 
 
@@ -269,8 +307,8 @@ def test_a_point_that_exhausts_the_memory_of_its_worker_fails_alone():
     over = {"fields": list(fields.values())}
     fixed = {"gate": tl.gates.Gate([0, 1]), "beta": 1.0}
     with (
-        by_hand("--memory-limit", "900MB", environment=cluster.AWAKE) as (_, _, address),
+        by_hand("--memory-limit", "900MB", environment=NO_PAUSE) as (_, _, address),
         pytest.warns(UserWarning, match="1 of 2 points failed"),
     ):
         run = tl.sweeps.run(tl.gates.thermodynamics, over, workers=address, **fixed)
-    assert run.failure.values[0] == "" and "want of memory" in str(run.failure.values[1])
+    assert run.failure.values[0] == "" and "lack of memory" in str(run.failure.values[1])

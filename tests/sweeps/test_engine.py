@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 
-import distributed
 import pytest
 
 from tutelage.sweeps import cluster, engine
@@ -13,8 +12,6 @@ from tutelage.sweeps.groups import Queue
 class Future:
     """A group at a worker of `Cluster`."""
 
-    status = "finished"
-
     def __init__(self, points, address):
         self.points, self.address = points, address
 
@@ -23,9 +20,6 @@ class Future:
 
     def cancel(self):
         pass
-
-    def result(self):
-        return self.points, 1.0
 
 
 class Cluster:
@@ -38,22 +32,23 @@ class Cluster:
         self.deadly, self.ended, self._workers = deadly, [], {}
         self._count, self._numbers = count, itertools.count()
 
-    def revive(self):
+    def _revive(self):
         while len(self._workers) < self._count:
             self._workers[f"worker {next(self._numbers)}"] = []
 
-    def nthreads(self):
-        return dict.fromkeys(self._workers, 1)
+    def present(self):
+        self._revive()
+        return list(self._workers)
 
-    def submit(self, points, *, workers, pure):
-        future = Future(points, workers[0])
-        self._workers[workers[0]].append(future)
+    def checked(self, addresses, function):
+        return set(addresses)
+
+    def submit(self, address, points, arguments):
+        future = Future(points, address)
+        self._workers[address].append(future)
         return future
 
-    def as_current(self):
-        return contextlib.nullcontext()
-
-    def wait(self, futures, timeout, return_when):
+    def wait(self, futures, seconds):
         """One group of each worker is finished, or ends it."""
         done = []
         for address, waiting in list(self._workers.items()):
@@ -62,7 +57,10 @@ class Cluster:
                 del self._workers[address]
             elif waiting:
                 done.append(waiting.pop(0))
-        return distributed.client.DoneAndNotDoneFutures(set(done), set())
+        return done
+
+    def result(self, future):
+        return future.points, 1.0
 
 
 @pytest.fixture
@@ -71,10 +69,7 @@ def computed(monkeypatch):
 
     def compute(count, deadly, least):
         workers = Cluster(2, deadly)
-        connected = contextlib.nullcontext((workers, workers.revive))
-        monkeypatch.setattr(cluster, "connected", lambda _: connected)
-        monkeypatch.setattr(cluster, "checked", lambda client, addresses, function: set(addresses))
-        monkeypatch.setattr(distributed, "wait", workers.wait)
+        monkeypatch.setattr(cluster, "connected", lambda _: contextlib.nullcontext(workers))
         monkeypatch.setattr(engine, "POLL_SECONDS", 0.0)
         queue = Queue(list(range(count)), ["one shape"] * count, least)
         submitted = engine.by_workers(queue, lambda group: (tuple(group.numbers), ()), 2)

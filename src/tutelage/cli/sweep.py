@@ -110,8 +110,8 @@ def _say_dashboard(scheduler: str) -> None:
     """Print the address of the dashboard of a cluster."""
     from tutelage.sweeps.cluster import connected
 
-    with connected(scheduler) as (client, _):
-        say(f"the dashboard of {scheduler}: {client.dashboard_link}")
+    with connected(scheduler) as workers:
+        say(f"the dashboard of {scheduler}: {workers.client.dashboard_link}")
 
 
 def _tell_plan(given: dict[str, Any], store: Path | None, workers: int | None) -> None:

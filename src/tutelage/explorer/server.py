@@ -25,7 +25,8 @@ from tutelage.explorer.guard import Guard
 from tutelage.explorer.parameters import State, state_of
 from tutelage.explorer.pictures import as_json
 from tutelage.explorer.views import VIEWS, described
-from tutelage.explorer.worker_pool import Answer, Cancelled, Job, Pool
+from tutelage.explorer.worker_pool import Cancelled, Job, Pool
+from tutelage.runs.worker_pool import Answer
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {

@@ -1,97 +1,40 @@
-"""Worker process: it reads requests from its standard input and writes answers.
+"""Worker process of the explorer: it computes the pictures, runs and files of requests."""
 
-It ends when the server does, whatever it is doing then; it may use so much memory and no more.
-"""
-
-import os
-import queue
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 from tutelage._checks import ComputationError, InputError
-from tutelage.explorer import files, frames
+from tutelage.explorer import files
 from tutelage.explorer.pictures import as_json
 from tutelage.explorer.views import VIEWS, papers
+from tutelage.runs.worker_process import Request, answer_requests
 
-GIGABYTE = 2**30
 LISTS = {"papers": papers.figures, "files": lambda: {"files": files.playable()}}
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 class Job:
-    """The current request, and whether it was cancelled."""
+    """The current request: its task, view and state."""
 
-    def __init__(self, header: dict[str, Any], out: "Out"):
-        self.id, self.task = header["id"], header["task"]
-        self.view, self.state = VIEWS[header["view"]], header["state"]
-        self.format = header.get("format", "")
-        self.unwanted = threading.Event()
-        self._out = out
-
-    def send_event(self, **header: Any) -> None:
-        """Send an intermediate result."""
-        body = header.pop("body", b"")
-        self._out.send({"id": self.id, "kind": "event", **header}, body)
-
-
-class Out:
-    """The stream of messages to the server; stray prints are redirected to the standard error."""
-
-    def __init__(self) -> None:
-        self._stream = os.fdopen(os.dup(1), "wb", buffering=0)
-        os.dup2(2, 1)
-        self._lock = threading.Lock()
-
-    def send(self, header: dict[str, Any], body: bytes = b"") -> None:
-        message = memoryview(frames.packed(header, body))
-        with self._lock:
-            while message:
-                message = message[self._stream.write(message) :]
+    def __init__(self, request: Request):
+        header = request.header
+        self.task, self.state = header["task"], header["state"]
+        self.view, self.format = VIEWS[header["view"]], header.get("format", "")
+        self.unwanted, self.send_event = request.unwanted, request.send_event
 
 
 def main(gigabytes: float) -> None:
     """Answer requests until the input ends."""
-    _limit_memory(gigabytes)
-    out, waiting = Out(), queue.SimpleQueue[dict[str, Any]]()
-    current: dict[int, Job] = {}
-    threading.Thread(target=_listen, args=(waiting, current), daemon=True).start()
     compiled = _count_compilations()
-    out.send({"kind": "ready"})
-    while True:
-        job = Job(waiting.get(), out)
-        current.clear()
-        current[job.id] = job
+
+    def respond(request: Request) -> tuple[dict[str, Any], bytes]:
         before, begun = compiled[0], time.perf_counter()
-        header, body = _answer(job, begun, lambda: compiled[0] > before)  # noqa: B023
-        current.clear()
-        out.send({"id": job.id, "kind": "answer", "compiled": compiled[0] > before, **header}, body)
+        header, body = _answer(Job(request), begun, lambda: compiled[0] > before)
+        return {"compiled": compiled[0] > before, **header}, body
 
-
-def _listen(waiting: Any, current: dict[int, Job]) -> None:
-    """Pass on requests, mark cancelled ones, and end with the server."""
-    with suppress(EOFError, OSError, ValueError):
-        while True:
-            header, _ = frames.read(sys.stdin.buffer)
-            if header.get("stop") is not None:
-                job = current.get(header["stop"])
-                if job is not None:
-                    job.unwanted.set()
-            else:
-                waiting.put(header)
-    os._exit(0)
-
-
-def _limit_memory(gigabytes: float) -> None:
-    """Limit the memory, so that too large an array raises a MemoryError."""
-    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
-        import resource
-
-        most = int(gigabytes * GIGABYTE)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    answer_requests(respond, gigabytes)
 
 
 def _count_compilations() -> list[int]:

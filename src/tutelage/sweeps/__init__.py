@@ -6,7 +6,8 @@ of several arguments, `last` selects the last values of each result, `load` read
 One file for each step: `points` lists the points, `scenarios` changes a part of a scenario,
 `groups` decides which points are computed together, `compute` computes a group, `selection` selects
 a part of each result, `combine` makes one Dataset of many results, `store` saves finished groups,
-`engine` hands groups to processes, and `study` joins these steps.
+`engine` hands groups to workers (`processes` of this machine, or those of a Dask `cluster`), and
+`study` joins these steps.
 
 Other packages may use the modules `cluster`, `engine`, `groups` and `study`.
 """

@@ -1,7 +1,8 @@
-"""Compute groups in this process, or on the workers of a Dask cluster."""
+"""Compute groups in this process, in other processes, or on the workers of a Dask cluster."""
 
+import os
+import platform
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -16,6 +17,7 @@ from tutelage.sweeps.combine import FAILURE
 from tutelage.sweeps.compute import Task, timed
 from tutelage.sweeps.groups import Group, Queue
 from tutelage.sweeps.points import POINT
+from tutelage.sweeps.processes import Raised
 
 Values = Callable[[Group], list[tuple[str, dict[str, Any]]]]
 # The call for a group: a function of the package, which returns a result and its seconds.
@@ -56,14 +58,9 @@ def on_worker(
     asked: Mapping[str, str], task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> tuple[xr.Dataset, float]:
     """Compute a group on a worker; refuse if the worker has other versions."""
-    from distributed import get_worker
-
-    cluster.check_same(get_worker().address, asked, versions(task.function))
+    name = f"process {os.getpid()} of {platform.node()}"
+    cluster.check_same(name, asked, versions(task.function))
     return timed(task, points)
-
-
-class _Raised(Exception):
-    """An error raised by the computation of a worker, not by the connection to it."""
 
 
 def by_workers(
@@ -75,10 +72,10 @@ def by_workers(
     """
     if isinstance(workers, int):
         workers = min(workers, max(len(queue), 1))  # further workers would be idle
-    with cluster.connected(workers) as (client, revive):
+    with cluster.connected(workers) as connection:
         try:
-            yield from _on_workers(client, revive, queue, work, function)
-        except _Raised as problem:
+            yield from _on_workers(connection, queue, work, function)
+        except Raised as problem:
             raise problem.args[0] from None
         except (OSError, CancelledError):
             words = (
@@ -89,45 +86,33 @@ def by_workers(
 
 
 def _on_workers(
-    client: Any, revive: Callable[[], None], queue: Queue, work: Work, function: str
+    connection: Any, queue: Queue, work: Work, function: str
 ) -> Iterator[tuple[Group, Any]]:
-    from distributed import TimeoutError as Late, wait
-
     given: dict[Any, tuple[Group, str]] = {}
     addresses: set[str] = set()
     lost: Counter[tuple[int, ...]] = Counter()
     while len(queue) or given:
-        revive()
-        present = list(client.nthreads())
+        present = connection.present()
         new = [address for address in present if address not in addresses]
-        addresses |= cluster.checked(client, new, function) if function else set(new)
+        addresses |= connection.checked(new, function)
         present = [address for address in present if address in addresses]
         queue.share(present)
         for group in _taken_back(given, present):
             if _is_hopeless(group, queue, lost):
                 yield group, None
-        _give(client, queue, work, present, given)
+        _give(connection, queue, work, present, given)
         if not given:  # no worker has connected yet
             time.sleep(POLL_SECONDS)
             continue
-        try:
-            with client.as_current():
-                finished_futures = wait(
-                    list(given), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED"
-                ).done
-        except Late:
-            continue
-        for future in finished_futures:
+        for future in connection.wait(given, POLL_SECONDS):
             group, _ = given.pop(future)
-            if future.status == "error":
-                raise _Raised(future.exception())
-            result, seconds = future.result()
+            result, seconds = connection.result(future)
             queue.took(group, seconds)
             yield group, result
 
 
 def _give(
-    client: Any,
+    connection: Any,
     queue: Queue,
     work: Work,
     present: Sequence[str],
@@ -143,10 +128,7 @@ def _give(
             group = queue.take(address, idle=not load[address]) if free else None
             if group is not None:
                 function, arguments = work(group)
-                with warnings.catch_warnings():
-                    # An argument may be large, about which Dask would warn.
-                    warnings.filterwarnings("ignore", message="Sending large graph")
-                    future = client.submit(function, *arguments, workers=[address], pure=False)
+                future = connection.submit(address, function, arguments)
                 given[future] = (group, address)
                 load[address] += GROUPS_PER_WORKER if group.alone else 1
 

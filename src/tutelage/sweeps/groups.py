@@ -10,6 +10,7 @@ from collections.abc import Collection, Hashable
 from typing import NamedTuple
 
 from tutelage.runs.programs import program_of
+from tutelage.runs.worker_pool import CompiledPrograms
 from tutelage.sweeps.points import Points
 
 # Target duration of a group: long against its overhead of milliseconds, short enough to lose little
@@ -49,7 +50,7 @@ class Queue:
         self._again: deque[Group] = deque()
         self._size: dict[Hashable, int] = {}
         self._least, self._workers = least, 1
-        self._last: dict[Hashable, Hashable] = {}  # the shape that each worker has compiled
+        self._compiled = CompiledPrograms()  # shapes that each worker has compiled
         self._first: dict[Hashable, tuple[int, float]] = {}  # size and seconds of a first group
         self._each: dict[Hashable, float] = {}  # seconds per point of the last group
 
@@ -65,7 +66,7 @@ class Queue:
     def share(self, workers: Collection[Hashable]) -> None:
         """Set the names of the present workers; compiled programs of others are lost."""
         self._workers = max(len(workers), 1)
-        self._last = {worker: x for worker, x in self._last.items() if worker in workers}
+        self._compiled.keep(workers)
 
     def take(self, worker: Hashable = None, *, idle: bool = True) -> Group | None:
         """Take the next group: of the shape that the worker has compiled, or of a shape that no
@@ -79,14 +80,11 @@ class Queue:
         shapes = [shape for shape, waiting in self._waiting.items() if waiting]
         if not shapes:
             return None
-        compiled = self._last.get(worker)
-        busy = set(self._last.values())
-        rest = [shape for shape in shapes if shape not in busy]
-        most = max(shapes, key=self._left)
-        shape = compiled if compiled in shapes else rest[0] if rest else most
-        if shape in busy and shape != compiled and self._left(shape) < self._compiles(shape):
+        ranks = {shape: self._compiled.rank(worker, shape) for shape in shapes}
+        shape = min(shapes, key=lambda x: (ranks[x], -self._left(x) if ranks[x] == 2 else 0.0))
+        if ranks[shape] == 2 and self._left(shape) < self._compiles(shape):
             return None
-        self._last[worker] = shape
+        self._compiled.add(worker, shape)
         waiting = self._waiting[shape]
         return Group(shape, [waiting.popleft() for _ in range(self._count(shape))])
 

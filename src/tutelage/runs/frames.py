@@ -1,13 +1,13 @@
-"""Messages between the server and its workers: a small JSON header, followed by raw bytes."""
+"""Messages between a pool and its workers: a small JSON header, followed by raw bytes."""
 
 import json
 import struct
 from asyncio import StreamReader
 from typing import Any, BinaryIO
 
-SIZES = struct.Struct(">II")
+SIZES = struct.Struct(">QQ")
 # A larger length is a protocol error.
-MOST = 2**30
+MOST = 2**36
 
 
 def packed(header: dict[str, Any], body: bytes = b"") -> bytes:
