@@ -52,7 +52,17 @@ def units(argument: str, network: Description, scaled: bool | None) -> Units:
 
     scaled: whether fields are w·ξ/√N; None to find out, and if that cannot be, no.
     """
-    _check_layers(argument, network)
+    measured = _measured_units(argument, network, scaled)
+    if isinstance(measured, InputError):
+        raise measured
+    return measured
+
+
+def _measured_units(argument: str, network: Description, scaled: bool | None) -> Units | InputError:
+    """Return the hidden layer of a network, or the reason why it has none."""
+    problem = _problem_of_layers(argument, network)
+    if problem is not None:
+        return problem
     stated = network.functions[0] if network.ordered and network.functions else None
     if network.call is None:
         return _assembled(network, Trial(stated, bool(scaled), 1.0, _known(network, stated)))
@@ -63,23 +73,24 @@ def units(argument: str, network: Description, scaled: bool | None) -> Units:
         measured = [(_measured(network, s), s) for s in scalings]
         trials = [trial for g, s in measured if (trial := _tried(network, g, s))]
     if not trials:
-        _check_measurable(argument, network)
-        received = f"a model ({network.framework}) that is not the sum of its units"
-        allowed = (
-            "its outputs are not v·g(Wξ + b): it may have a skip connection or a normalisation"
-        )
-        raise InputError(argument, received, allowed, HINT)
+        return _problem_of_model(argument, network)
     return _assembled(network, min(trials, key=Trial.oddity))
 
 
-def _check_measurable(argument: str, network: Description) -> None:
-    """Refuse more units than inputs, because their fields cannot be chosen independently."""
+def _problem_of_model(argument: str, network: Description) -> InputError:
+    """Return the reason why no activation reproduces the outputs of a model.
+
+    The fields of more units than inputs cannot be chosen independently.
+    """
     K, N = network.layers[0].weights.shape
     if not network.ordered and K > N:
         received = f"a model ({network.framework}) with {K} units of {N} inputs"
         allowed = "an activation in the code of a model can be measured only if units <= inputs"
         hint = "a sequential model, or its weights [W_1, W_2] with activation=tl.ReLU()"
-        raise InputError(argument, received, allowed, hint)
+        return InputError(argument, received, allowed, hint)
+    received = f"a model ({network.framework}) that is not the sum of its units"
+    allowed = "its outputs are not v·g(Wξ + b): it may have a skip connection or a normalisation"
+    return InputError(argument, received, allowed, HINT)
 
 
 def measured_words(network: Description) -> str:
@@ -89,10 +100,9 @@ def measured_words(network: Description) -> str:
     """
     if network.ordered or network.call is None:
         return ""
-    try:
-        hidden = units("network", network, None)
-    except InputError as problem:
-        return f"not measured: {problem.allowed}"
+    hidden = _measured_units("network", network, None)
+    if isinstance(hidden, InputError):
+        return f"not measured: {hidden.allowed}"
     unknown = "a function that is not an activation of tutelage"
     name = unknown if hidden.activation is None else hidden.activation.name
     words = [f"measured: {name}"]
@@ -125,16 +135,17 @@ def _known(network: Description, g: Function | None) -> Recognised | None:
     return None if g is None else recognised(g, tolerance(network))
 
 
-def _check_layers(argument: str, network: Description) -> None:
+def _problem_of_layers(argument: str, network: Description) -> InputError | None:
     if network.strange:
         received = f"a network ({network.framework}) with {', '.join(network.strange)}"
         allowed = "the theory describes dense layers with one activation"
-        raise InputError(argument, received[:300], allowed, HINT)
+        return InputError(argument, received[:300], allowed, HINT)
     if len(network.layers) > 2:
         names = ", ".join(repr(one.name) for one in network.layers)
         received = f"{len(network.layers)} layers of weights ({names})"
         allowed = "the theory describes one hidden layer and its readout"
-        raise InputError(argument, received[:300], allowed, f"layer={network.layers[0].name!r}")
+        return InputError(argument, received[:300], allowed, f"layer={network.layers[0].name!r}")
+    return None
 
 
 def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | None:

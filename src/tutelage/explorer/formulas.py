@@ -97,8 +97,8 @@ on. Try: x/(1 + exp(-x)).
         raise refused(text, f"a formula has at most {LONGEST} characters")
     try:
         tree = Reader(text).all()
-    except InputError as problem:
-        raise _missing_product(text) or problem from None
+    except Unreadable as problem:
+        raise _missing_product(text) or refused(text, str(problem)) from None
     _check_cost(text, tree)
     return tree
 
@@ -120,7 +120,7 @@ Try: sin(3*x).
             begins = after == "(" or after[0].isalnum() or after[0] == "."
             words += ["*", after] if ends and begins else [after]
         Reader("".join(words)).all()
-    except InputError:
+    except Unreadable:
         return None
     return refused(text, "a product is written with *", "".join(words))
 
@@ -137,18 +137,22 @@ def _check_cost(text: str, tree: Node) -> None:
         raise refused(text, f"{count}, and at most {MAX_OPERATIONS} are allowed")
 
 
+class Unreadable(Exception):
+    """A text is no formula; the argument is the reason."""
+
+
 class Reader:
     """Parser of one formula."""
 
     def __init__(self, text: str):
-        self.text, self.tokens, self.place = text, _tokens(text), 0
+        self.tokens, self.place = _tokens(text), 0
 
     def all(self) -> Node:
         if not self.tokens:
-            raise refused(self.text, "it is empty")
+            raise Unreadable("it is empty")
         tree = self.sum(0)
         if self.place < len(self.tokens):
-            raise refused(self.text, f"{self.next!r} was not expected here")
+            raise Unreadable(f"{self.next!r} was not expected here")
         return tree
 
     @property
@@ -162,14 +166,12 @@ class Reader:
 
     def need(self, token: str) -> None:
         if self.next != token:
-            raise refused(
-                self.text, f"{token!r} was expected instead of {self.next or 'the end'!r}"
-            )
+            raise Unreadable(f"{token!r} was expected instead of {self.next or 'the end'!r}")
         self.place += 1
 
     def sum(self, depth: int) -> Node:
         if depth > DEEPEST:
-            raise refused(self.text, f"brackets are nested more than {DEEPEST} deep")
+            raise Unreadable(f"brackets are nested more than {DEEPEST} deep")
         tree = self.product(depth)
         while self.next in ("+", "-"):
             tree = Node(self.take(), (tree, self.product(depth)))
@@ -183,7 +185,7 @@ class Reader:
 
     def sign(self, depth: int) -> Node:
         if depth > DEEPEST:
-            raise refused(self.text, f"brackets are nested more than {DEEPEST} deep")
+            raise Unreadable(f"brackets are nested more than {DEEPEST} deep")
         if self.next in ("+", "-"):
             sign, tree = self.take(), self.sign(depth + 1)
             return tree if sign == "+" else Node("-", (Node("number"), tree))
@@ -219,7 +221,7 @@ class Reader:
         except ValueError:
             names = f"known names are x, pi, e, {', '.join(FUNCTIONS)}"
             received = f"{token!r} is unknown" if token else "it ends too early"
-            raise refused(self.text, f"{received}; {names}") from None
+            raise Unreadable(f"{received}; {names}") from None
 
     def function(self, name: str, depth: int) -> Node:
         self.need("(")
@@ -229,7 +231,7 @@ class Reader:
             parts.append(self.sum(depth + 1))
         self.need(")")
         if len(parts) != FUNCTIONS[name][0]:
-            raise refused(self.text, f"{name} has {FUNCTIONS[name][0]} argument(s)")
+            raise Unreadable(f"{name} has {FUNCTIONS[name][0]} argument(s)")
         return Node(name, tuple(parts))
 
 
@@ -244,7 +246,7 @@ def _tokens(text: str) -> list[str]:
     while place < len(text):
         match = TOKEN.match(text, place)
         if match is None:
-            raise refused(text, f"it cannot be read from {text[place:].strip()[:1]!r} on")
+            raise Unreadable(f"it cannot be read from {text[place:].strip()[:1]!r} on")
         tokens.append(match.group().strip())
         place = match.end()
     return tokens
