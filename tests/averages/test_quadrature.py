@@ -153,7 +153,7 @@ def test_derivatives_are_finite_on_every_covariance_and_right_through_kinks(name
         assert jnp.all(jnp.abs(slope[-1] + slope[-1].T - expected - expected.T) < tolerance)
     else:
         D = 1e-4 * (jnp.ones((size, size)) + jnp.eye(size))
-        up, down = (gradient(C + step)[1][0, -1] for step in (D, -D))
+        up, down = (gradient(C + step[None])[1][0, -1] for step in (D, -D))
         # the difference itself is good to (1e-4)²
         assert abs((up - down) / 2 - jnp.sum(slope[-1] * D)) < (tolerance + 1e-7) * jnp.sum(D)
 

@@ -28,7 +28,7 @@ def on_a_grid(s, overlaps, nodes=45, reach=7.0):
     w /= np.sum(w)
     f = np.linalg.cholesky(np.asarray(overlaps.covariance)) @ z
     (s_K, s_M), g, h = s.output_scale, s.student.activation, s.teacher.activation
-    gap = s_M * np.sum(h(f[s.K :]), axis=0) - s_K * np.sum(g(f[: s.K]), axis=0)
+    gap = np.asarray(s_M * np.sum(h(f[s.K :]), axis=0) - s_K * np.sum(g(f[: s.K]), axis=0))
     slopes = s_K * np.asarray(g.derivative(f[: s.K]))
     delta, square = slopes * gap, gap**2 + s.label_noise**2
     return (w * delta) @ f.T, (w * square * slopes) @ slopes.T
