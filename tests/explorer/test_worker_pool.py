@@ -334,9 +334,7 @@ def test_processes_end_with_the_server():
 
 
 def test_memory_has_a_limit():
-    code = (
-        "from tutelage.runs.worker_process import limit_memory as l; l(0.5); bytearray(2**31)"
-    )
+    code = "from tutelage.runs.worker_process import limit_memory as l; l(0.5); bytearray(2**31)"
     path = [part for part in sys.path if part]
     start = f"import sys; sys.path[:] = {path!r}; {code}"
     run = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True)
