@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +17,8 @@ from tutelage.bridge.inputs import check_inputs
 from tutelage.bridge.models import read
 from tutelage.model import Overlaps
 
+# Of the student and of the teacher; None where there is one hidden layer.
+LayerNames = tuple[str | None, str | None]
 # The squared norm of components with variance 1 is within this many standard deviations of N.
 DEVIATIONS = 5
 # With fewer inputs a norm of order N cannot be distinguished from one of order one.
@@ -55,21 +58,21 @@ def overlaps(
     >>> tl.bridge.overlaps([[3.0, 4.0]], [[1.0, 0.0]]).R.tolist()
     [[3.0]]
     """
-    J, B = (one.weights for one in pair(student, teacher, layer, scaled))
+    layers = _names(layer)
+    J, B = (one.weights for one in pair(student, teacher, layers, scaled))
     if inputs is None:
         return Overlaps.from_weights(J, B)
     ξ = check_inputs("inputs", inputs, J.shape[1])
     if layer is not None:
-        _check_first("layer", read("student", student), read("teacher", teacher), layer)
+        _check_first("layer", read("student", student), read("teacher", teacher), layers)
     return Overlaps(*covariances(ξ, J, B))
 
 
 def pair(
-    student: object, teacher: object, layer: str | Sequence[str] | None, scaled: bool | None
+    student: object, teacher: object, layers: LayerNames, scaled: bool | None
 ) -> tuple[Units, Units]:
     """Return the hidden layers of student and teacher, which need the same number of inputs."""
-    names = _names(layer)
-    both = (("student", student, names[0]), ("teacher", teacher, names[1]))
+    both = (("student", student, layers[0]), ("teacher", teacher, layers[1]))
     J, B = (hidden(argument, read(argument, one), name, scaled) for argument, one, name in both)
     n, m = J.weights.shape[1], B.weights.shape[1]
     if n != m:
@@ -81,7 +84,7 @@ def pair(
     return J, B
 
 
-def _names(layer: str | Sequence[str] | None) -> tuple[str | None, str | None]:
+def _names(layer: Any) -> LayerNames:
     """Return the name of the student's layer and that of the teacher's."""
     if layer is None or isinstance(layer, str):
         return layer, layer
@@ -129,10 +132,10 @@ def _check_scale(argument: str, W: Float[np.ndarray, "units N"]) -> None:
 
 
 def _check_first(
-    argument: str, student: Description, teacher: Description, layer: str | Sequence[str]
+    argument: str, student: Description, teacher: Description, layers: LayerNames
 ) -> None:
     """Check that the inputs of the network enter this layer and no other."""
-    for network, name in zip((student, teacher), _names(layer), strict=True):
+    for network, name in zip((student, teacher), layers, strict=True):
         if network.layers[0].name != name:
             allowed = "this layer does not receive the inputs of the network"
             hint = "tl.bridge.correlations, or no inputs="

@@ -51,7 +51,7 @@ def scenario(
     >>> found.student.readout.tolist(), found.T.tolist()
     ([[2.0]], [[1.0]])
     """
-    both = pair(student, teacher, None, scaled)
+    both = pair(student, teacher, (None, None), scaled)
     if inputs is not None:
         _check_structure(inputs, both[0].weights.shape[1])
     return of_units(
