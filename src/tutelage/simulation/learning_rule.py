@@ -110,7 +110,7 @@ class GradientDescent(eqx.Module):
         slope = self.scenario.student.activation.derivative(x)
         error = self.output_error(x, y, v) + self.scenario.label_noise * noise
         if self.readout(v) is not None:
-            error = jnp.sum(error[..., None] * self.readout(v), axis=-2)
+            error = jnp.sum(error[..., None] * with_rank(self.readout(v), x.ndim + 1), axis=-2)
         return self.scenario.output_scale[0] * slope * error
 
     def output_error(
@@ -190,7 +190,12 @@ def _outputs(
     """Return Σ_i v_ci g(x_i), outputs last; one output for a committee, whose v is None."""
     if v is None:
         return jnp.sum(units, axis=-1, keepdims=True)
-    return jnp.sum(v * units[..., None, :], axis=-1)
+    return jnp.sum(with_rank(v, units.ndim + 1) * units[..., None, :], axis=-1)
+
+
+def with_rank(x: Float[Array, "..."], rank: int) -> Float[Array, "..."]:
+    """Return an array with leading axes of length 1, so that it has this rank."""
+    return jnp.expand_dims(x, range(rank - x.ndim))
 
 
 def _output_list(v: Readout | None, units: list[Array]) -> list[Array]:
@@ -199,7 +204,9 @@ def _output_list(v: Readout | None, units: list[Array]) -> list[Array]:
 
 
 def _dot(a: list[Array] | Array, b: list[Array]) -> Array:
-    first, *others = [x * y for x, y in zip(a, b, strict=True)]
+    # With batches, readouts have one axis less than signals.
+    pairs = [jnp.broadcast_arrays(x, y) for x, y in zip(a, b, strict=True)]
+    first, *others = [x * y for x, y in pairs]
     return sum(others, start=first)
 
 
@@ -226,8 +233,8 @@ def mean_change(
     values, vectors = jnp.linalg.eigh(C)
     large = values > ROUNDING * values[-1]
     values = jnp.where(large, values, 1.0)
-    root = vectors * jnp.where(large, jnp.sqrt(values), 0.0)
-    inverse = (vectors * jnp.where(large, 1 / values, 0.0)) @ vectors.T
+    root = vectors * jnp.where(large, jnp.sqrt(values), 0.0)[None]
+    inverse = (vectors * jnp.where(large, 1 / values, 0.0)[None]) @ vectors.T
     f = jax.random.normal(key, (MEAN_CHANGE_DRAWS, len(C))) @ root.T
     x, y = f[:, : rule.scenario.K], f[:, rule.scenario.K :]
     return rule.signal(x, y, v=v).T @ f / MEAN_CHANGE_DRAWS, inverse
