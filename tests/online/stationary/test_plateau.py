@@ -124,6 +124,24 @@ def test_a_single_unit_has_no_plateau_and_that_is_said(rate):
     assert f"none: {result.reasons['length']}" in repr(result)
 
 
+def test_newtons_method_finds_the_end_of_a_run_once(monkeypatch):
+    """A noisy run that has converged has hundreds of states at which its error hardly changes."""
+    one = tl.Committee(1, tl.Erf())
+    flow = Flow(tl.Scenario(one, one, label_noise=0.1))
+    begins = []
+
+    def counted(*arguments):
+        begins.append(arguments[-1])
+        return polished(*arguments)
+
+    monkeypatch.setattr(plateaus, "polished", counted)
+    run = steps(flow, np.array([0.1, 0.25]), ETA, 1e4, tolerance=1e-10)
+    pace = np.abs(run.slope / run.error)
+    assert np.sum((pace[1:-1] <= pace[:-2]) & (pace[1:-1] <= pace[2:])) > 100
+    assert saddle(flow, run, ETA) is None
+    assert len(begins) <= 2
+
+
 @pytest.mark.slow
 def test_the_plateau_in_the_limit_of_small_rates_is_where_small_rates_have_it():
     """Height and length are smooth in η: Richardson's step removes the term of order η.
