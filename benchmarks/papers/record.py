@@ -18,13 +18,22 @@ import tutelage
 from tutelage import results
 from tutelage._jax import jax
 from tutelage.papers import recorded
-from tutelage.papers.beyond import landscape, optimizers, plateaus, temperature_runs
+from tutelage.papers.beyond import (
+    control,
+    families,
+    landscape,
+    optimizers,
+    plateaus,
+    temperature_runs,
+)
 from tutelage.papers.milletari2019 import architectures, widths
 from tutelage.papers.oostwal2019 import escape
 
 # What computes each file, and its seeds in words.
 RECORDS = {
     ("beyond", "branches"): (landscape.measured, str(landscape.SEED)),
+    **{("beyond", name): (measure, "0") for name, measure in families.RECORDED.items()},
+    **{("beyond", name): (measure, "0") for name, measure in control.RECORDED.items()},
     ("beyond", "optimizers"): (optimizers.measured, "0, of the networks"),
     ("beyond", "plateaus"): (plateaus.all_units, "none"),
     ("beyond", "seventeen"): (landscape.seventeen, str(landscape.SEED)),

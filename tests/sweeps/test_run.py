@@ -227,6 +227,31 @@ def test_a_random_function_has_a_seed_for_each_point_whichever_others_there_are(
     )
 
 
+def test_a_landscape_over_sizes_and_scales_continues_from_its_store(tmp_path):
+    """Levels of several numbers and names of several lengths, also when read from files."""
+    options = {
+        "over": {"units": [2, 3], "scale": [0.1, 1.0]},
+        "scenario": tl.Scenario(TWO, TWO),
+        "starts": 4,
+        "store": tmp_path / "study",
+        "workers": 1,
+    }
+    whole = tl.sweeps.run(tl.online.landscape, **options, progress=True)
+    again = tl.sweeps.run(tl.online.landscape, **options)
+    xr.testing.assert_equal(whole, again)
+    assert whole.share.dims == ("units", "scale", "level")
+    key = '{"scale": 0.1, "units": 3}'
+    three = tl.Committee(3, tl.ReLU())
+    alone = tl.online.landscape(
+        tl.Scenario(three, three), starts=4, scale=0.1, seed=compute.seed_of(0, key)
+    )
+    point = again.sel(units=3, scale=0.1)
+    assert np.array_equal(point.hessian_eigenvalue, alone.hessian_eigenvalue)
+    assert point.family.values.tolist() == alone.family.values.tolist()
+    assert float(point.unsettled) == alone.attrs["unsettled"]
+    assert set(again.family.sel(units=2).values.ravel()) == {"solution", ""}
+
+
 def test_last_is_the_end_of_each_run_and_says_how_it_ended():
     over = {"learning_rate": [0.5, 8.0]}
     unit = tl.Committee(1, tl.ReLU())

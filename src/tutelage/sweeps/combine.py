@@ -161,7 +161,7 @@ def _labels(dim: Hashable, blocks: Sequence[xr.Dataset]) -> np.ndarray:
 def _joined(
     name: Hashable, blocks: Sequence[xr.Dataset], labels: Mapping[Hashable, np.ndarray]
 ) -> xr.Variable:
-    present = [block.variables[name] for block in blocks if name in block.variables]
+    present = [_text(block.variables[name]) for block in blocks if name in block.variables]
     dims = max((x.dims for x in present), key=len)
     count = sum(block.sizes[POINT] for block in blocks)
     shape = (count, *(len(labels[dim]) for dim in dims[1:]))
@@ -171,7 +171,7 @@ def _joined(
     for block in blocks:
         end = begin + block.sizes[POINT]
         if name in block.variables:
-            variable = block.variables[name]
+            variable = _text(block.variables[name])
             places = [
                 np.searchsorted(labels[dim], block.get_index(dim).to_numpy())
                 if not np.array_equal(labels[dim], block.get_index(dim).to_numpy())
@@ -181,6 +181,11 @@ def _joined(
             filled[np.ix_(np.arange(begin, end), *places)] = variable.values
         begin = end
     return xr.Variable(dims, filled, present[0].attrs)
+
+
+def _text(variable: xr.Variable) -> xr.Variable:
+    """Return text of a file, which has the type object, as text of one length."""
+    return variable.astype(str) if variable.dtype.kind == "O" else variable
 
 
 def _missing(

@@ -10,8 +10,8 @@ import xarray as xr
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
 
-# Variables that are always stored: how a run ended.
-END_VARIABLES = ("outcome", "ended_at")
+# Variables that are always stored: how a run, or the runs of a landscape, ended.
+END_VARIABLES = ("outcome", "ended_at", "unsettled", "escaped")
 HINT = 'keep=tl.sweeps.last("generalization_error"), or the names of variables'
 
 

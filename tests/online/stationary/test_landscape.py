@@ -218,6 +218,12 @@ def test_a_checkpoint_continues_with_the_same_result(tmp_path, monkeypatch):
         (committees(2, 2, tl.Linear()), {}, "Linear"),
         (committees(2, 2, tl.ReLU(), weight_decay=0.1), {}, "weight_decay"),
         (committees(3000, 3000, tl.ReLU()), {}, "units of the student"),
+        (committees(2, 2, tl.ReLU()), {"starts": 10**12}, "starts=[0-9]+ or less"),
+        (
+            tl.Scenario(tl.Committee(2, tl.ReLU(), [1, 0]), tl.Committee(1, tl.ReLU())),
+            {},
+            "student 2",
+        ),
     ],
 )
 def test_bad_input_is_refused_by_name(scenario, keywords, argument):

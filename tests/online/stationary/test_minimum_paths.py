@@ -103,6 +103,13 @@ def test_at_a_minimum_no_student_of_its_own_gains_anything(anti_aligned):
         (lambda s, x: tl.online.minimum_path(s, x, to=committees(2, 3, tl.ReLU())), "to"),
         (lambda s, x: tl.online.minimum_path(s, x, to=committees(2, 2, tl.GELU())), "to"),
         (lambda s, x: tl.online.minimum_path(s, x, to=s, step=0.0), "step"),
+        (lambda s, x: tl.online.minimum_path(s, x, to=committees(2, 2, tl.LeakyReLU(1))), "to: "),
+        (
+            lambda s, x: tl.online.minimum_path(
+                s, x, to=tl.Scenario(s.student, s.teacher, weight_decay=0.1)
+            ),
+            "to: .*weight_decay",
+        ),
         (lambda s, x: tl.online.added_unit(s, x, until=0.0), "until"),
         (
             lambda s, x: tl.online.added_unit(

@@ -113,23 +113,28 @@ def landscape(
     )
 
 
-def check_landscape(scenario: Scenario) -> None:
+def check_landscape(scenario: Scenario, argument: str = "scenario") -> None:
     """Refuse a scenario whose error has no minima that gradient flow could end in."""
     check_scenario(scenario)
     for number in NUMBERS:
         if number.is_rate and getattr(scenario, number.name) > 0:
             allowed = "the landscape of ε_g has no such term"
             value = f"{number.name} = {float(getattr(scenario, number.name)):g}"
-            raise InputError("scenario", value, allowed, "tl.online.fixed_points at a rate η > 0")
+            raise InputError(argument, value, allowed, "tl.online.fixed_points at a rate η > 0")
     form = scenario.student.activation.closed_form
     straight = form is not None and form.is_piecewise_linear
     if straight and form is not None and not form.modulus:
         raise InputError(
-            "scenario",
+            argument,
             f"students with the unit {scenario.student.activation.name}",
             "their error depends on Σ_i v_i w_i alone, so that no minimum is isolated",
             "tl.ReLU(), tl.Erf() or tl.GELU()",
         )
+    without = np.flatnonzero(np.all(np.asarray(scenario.student.weights) == 0, axis=0))
+    if len(without):
+        numbers = ", ".join(str(i + 1) for i in without)
+        allowed = "the error does not depend on its weights, so that no minimum is isolated"
+        raise InputError(argument, f"student {numbers} with the readout 0", allowed, "fewer units")
 
 
 def _dimension(dimension: int | None, K: int, rank: int) -> int:

@@ -105,7 +105,9 @@ def _force_derivative(landscape: Landscape, W: np.ndarray) -> np.ndarray:
     one = np.eye(r)
     P = one - unit[:K, :, None] * unit[:K, None, :]
     # Derivative with respect to the weights of the unit itself, from the delta function of g''.
-    pull = strength * norms * np.sin(theta) / norms[:K, None]
+    # A unit without weights has no direction; Newton's method does not return to such a unit.
+    own_norms = np.where(norms[:K] > 0, norms[:K], 1.0)
+    pull = strength * norms * np.sin(theta) / own_norms[:, None]
     pull[own, own] = 0.0
     own_part = pull.sum(1)[:, None, None] * P + np.einsum("ia,iax,iay->ixy", pull, f, f)
     D[own, :, own, :] += own_part

@@ -2,9 +2,10 @@
 
 Students are compared with teachers by their correlations R_in/√(Q_ii T_nn).  A student belongs to
 the teacher with which its correlation is largest in size: aligned where it is positive,
-anti-aligned where it is negative, silent if its norm vanishes, and spread if the largest
-correlation is not unique.  The number k of anti-aligned units does not name a point: the
-anti-aligned units are called separate if they have nearly no overlap with the aligned teachers.
+anti-aligned where it is negative, silent if its norm vanishes, and spread over (or, with
+negative overlaps, against) several teachers if the largest correlation is not unique.  The number k
+of anti-aligned units does not name a point: the anti-aligned units are called separate if they have
+nearly no overlap with the aligned teachers.
 """
 
 import math
@@ -33,7 +34,8 @@ def family(landscape: Landscape, W: Float[np.ndarray, "K r"], error: float) -> s
     size = np.abs(rho)
     first = np.argmax(size, axis=1)
     best = size[np.arange(len(W)), first]
-    spread = ~silent & (np.sum(size > best[:, None] - SAME, axis=1) > 1)
+    equal = np.sum(size > best[:, None] - SAME, axis=1)
+    spread = ~silent & (equal > 1)
     single = ~silent & ~spread
     anti = single & (rho[np.arange(len(W)), first] < 0)
     parts = []
@@ -45,8 +47,11 @@ def family(landscape: Landscape, W: Float[np.ndarray, "K r"], error: float) -> s
     shared = np.bincount(first[single], minlength=len(B))
     if pairs := int(np.sum(np.maximum(shared - 1, 0))):
         parts.append(f"{pairs} sharing a teacher")
-    if count := int(np.sum(spread)):
-        parts.append(f"{count} spread")
+    against = rho[np.arange(len(W)), first] < 0
+    for word, group in (("over", spread & ~against), ("against", spread & against)):
+        for teachers in np.unique(equal[group]):
+            count = int(np.sum(equal[group] == teachers))
+            parts.append(f"{count} spread {word} {teachers} teachers")
     if count := int(np.sum(silent)):
         parts.append(f"{count} silent")
     return ", ".join(parts) or "aligned, with an error"

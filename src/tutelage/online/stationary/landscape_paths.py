@@ -15,7 +15,7 @@ from jaxtyping import Float
 from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jnp
 from tutelage.model import Overlaps, Scenario
-from tutelage.model.scenario import check_fits, check_scenario
+from tutelage.model.scenario import check_fits
 from tutelage.online.stationary.landscape import check_landscape
 from tutelage.online.stationary.landscape_gradient import (
     Landscape,
@@ -32,6 +32,8 @@ DIFFERENCE = 1e-5
 # Largest part of the norm of students that may be orthogonal to the teachers.
 OUTSIDE = 1e-6
 BECOMES_SADDLE = "becomes a saddle"
+# Curvatures this close to the one that vanishes belong to equivalent directions.
+SAME_CURVATURE = 1e-6
 
 
 @recorded
@@ -59,7 +61,8 @@ def minimum_path(
         saddle", where the sign of the smallest curvature changes, or "fold", where the path turns
         round in p), special_parameter, special_error, and special_direction, the change of R along
         the direction in which the minimum opens (one of them, if symmetry
-        makes several).  ``attrs["ended"]`` says why the path ended.
+        makes several), and special_multiplicity, the number of those directions.
+        ``attrs["ended"]`` says why the path ended.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())
@@ -72,7 +75,7 @@ def minimum_path(
     """
     check_fits("start", scenario, start, batches=((),))
     check_landscape(scenario)
-    check_scenario(to)
+    check_landscape(to, "to")
     finite_number("step", step, above=0.0, hint="step=0.05")
     positive_integer("max_steps", max_steps, "max_steps=400")
     family = _Family(scenario, to)
@@ -180,10 +183,12 @@ def _dataset(family: _Family, curve: Curve, shape: tuple[int, ...]) -> xr.Datase
         values["Q"].append(W @ W.T)
     pairs = {"R": ("student", "teacher"), "Q": ("student", "student_2")}
     specials = curve.specials
+    at_specials = [family.spectrum(s.point, shape) for s in specials]
     directions = [
-        family.spectrum(s.point, shape).direction @ family.at(s.point[-1]).teachers.T
-        for s in specials
+        eigenvalues.direction @ family.at(s.point[-1]).teachers.T
+        for eigenvalues, s in zip(at_specials, specials, strict=True)
     ]
+    equivalent = [np.sum(x.hessian < x.hessian[0] + SAME_CURVATURE) for x in at_specials]
     K, M = shape[0], len(family.T[0])
     return xr.Dataset(
         {
@@ -196,6 +201,7 @@ def _dataset(family: _Family, curve: Curve, shape: tuple[int, ...]) -> xr.Datase
                 ("special", "student", "teacher"),
                 np.array(directions).reshape(-1, K, M),
             ),
+            "special_multiplicity": ("special", np.array(equivalent, dtype=int)),
         },
         coords={name: np.arange(1, n + 1) for name, n in (("student", K), ("teacher", M))},
     )

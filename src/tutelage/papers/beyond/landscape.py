@@ -23,13 +23,20 @@ from tutelage.online.stationary.plateaus import saddle
 from tutelage.online.stationary.stability import solution_loses_stability
 from tutelage.online.steps import steps
 from tutelage.papers import recorded
+from tutelage.papers.citton2025.runs import start as fig_1_start
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 # Learning rates at which fixed points are sought, and the ends of all branches.
 RATES = (0.05, 0.5, 1.0, 1.15, 1.2, 1.24, 1.256, 1.27, 1.3)
-LOWEST, HIGHEST = 0.02, 1.4
-STARTS, SEED = 60, 0
+LOWEST, HIGHEST = 0.0, 1.4
+STARTS, SEED = 200, 0
+# Stationary points at η = 0 with errors this close are one point, or one line of points; those
+# that continue have a fixed point this close at a small learning rate.
+SAME_ERROR, SMALL_RATE, CONTINUES = 1e-9, 0.02, 0.05
+MOST_AT_ZERO = 8
+# Distances in η from the learning rate above which the run of citton2025 diverges.
+NEXT_TO_DIVERGENCE = 1e-7
 # A fixed point is on a branch if all of its overlaps are within this of it.
 ON_BRANCH = 2e-2
 # Rates and kinds of starts of the runs: students small or large, with a small or large preference.
@@ -44,12 +51,18 @@ START_KINDS = {
 }
 RUNS_PER_KIND, UNTIL = 8, 2000.0
 DIRECTIONS = 7  # R and Q of two students and two teachers
+ZERO_EIGENVALUE = 1e-7
 SOLVED = 1e-6  # an error of zero, up to the remainder at the end of a run
 UNITS, DIMENSION, RUNS = 17, 34, 10_000
 NOTE = (
-    "ReLU, K = M = 2, T = diag(1, 2), exact in η. Newton's method from 60 random and all symmetric "
-    f"starts at η = {', '.join(map(str, RATES))}; each point followed between η = {LOWEST} and "
-    f"{HIGHEST}. A search from starts proves no completeness."
+    f"ReLU, K = M = 2, T = diag(1, 2), exact in η. Newton's method from {STARTS} random and all "
+    f"symmetric starts at η = {', '.join(map(str, RATES))}; each point followed between "
+    f"η = {LOWEST} and {HIGHEST}. A search from starts proves no completeness."
+)
+NOTE_ZERO = (
+    "Gradient flow, all orthogonal directions included. At η > 0 the noise of the steps gives "
+    "students a part orthogonal to the teachers, Q ∝ -η/λ with the eigenvalues λ of A_xx: where a "
+    "λ is positive the solution of the equations has a negative norm and is no state."
 )
 NOTE_SHARES = (
     f"ReLU, K = M = {UNITS}, w_i ~ N(0, 1/d), d = {DIMENSION}, {RUNS} starts, gradient descent "
@@ -99,6 +112,8 @@ def measured() -> xr.Dataset:
     data = xr.concat([_padded(one) for one in branches], "branch", combine_attrs="drop")
     for name, (more, counts) in visits(branches).items():
         data[name] = ("rate", "kind", *more), counts
+    data = data.assign(at_zero())
+    data["boundary"] = "branch", next_to_divergence(branches)
     return data.assign_coords(rate=list(RUN_RATES), kind=list(START_KINDS))
 
 
@@ -165,6 +180,57 @@ def visits(branches: list[xr.Dataset]) -> dict[str, Any]:
     return {"visits": (("branch",), counts), "solved": ((), solved), "diverged": ((), diverged)}
 
 
+def at_zero() -> dict[str, Any]:
+    """Return errors and indices of the stationary points of gradient flow, η = 0, and whether
+    each continues to learning rates above 0.
+    """
+    s = scenario()
+    points = sorted(
+        online.fixed_points(s, 0.0, starts=STARTS, seed=SEED), key=lambda p: p.generalization_error
+    )
+    errors = np.array([p.generalization_error for p in points])
+    groups = np.split(np.arange(len(points)), np.flatnonzero(np.diff(errors) > SAME_ERROR) + 1)
+    above = online.fixed_points(s, SMALL_RATE, starts=STARTS, seed=SEED)
+    rows = []
+    for group in groups[:MOST_AT_ZERO]:
+        members = [points[n] for n in group]
+        index = min(int(np.sum(p.eigenvalues.real > ZERO_EIGENVALUE)) for p in members)
+        gap = min(distance(p.overlaps, other.overlaps) for p in members for other in above)
+        rows.append((errors[group[0]], index, len(group), gap < CONTINUES))
+    padded = [*rows, *[(np.nan, 0, 0, False)] * (MOST_AT_ZERO - len(rows))]
+    names = ("zero_error", "zero_index", "zero_points", "zero_continues")
+    columns = zip(*padded, strict=True)
+    return {n: ("zero", np.array(x)) for n, x in zip(names, columns, strict=True)}
+
+
+def distance(first: Overlaps, second: Overlaps) -> float:
+    """Return the largest difference of overlaps, with students in the better order."""
+    gaps = []
+    for order in permutations(range(len(np.asarray(first.R)))):
+        p = list(order)
+        R, Q = np.asarray(first.R)[p], np.asarray(first.Q)[np.ix_(p, p)]
+        pairs = ((R, second.R), (Q, second.Q))
+        gaps.append(max(float(np.max(np.abs(a - np.asarray(b)))) for a, b in pairs))
+    return min(gaps)
+
+
+def next_to_divergence(branches: list[xr.Dataset]) -> np.ndarray:
+    """Count for each branch the runs of citton2025 just below and just above divergence that
+    linger next to it.
+    """
+    s, start, flow = scenario(), fig_1_start(), Flow(scenario())
+    rate = online.critical_learning_rates(s, start).diverges
+    assert rate is not None
+    counts = np.zeros(len(branches), int)
+    for sign in (-1, 1):
+        eta = float(rate.value) + sign * NEXT_TO_DIVERGENCE
+        point = saddle(flow, steps(flow, flow.vector(start), eta, UNTIL), eta)
+        if point is not None:
+            for b, one in enumerate(branches):
+                counts[b] += _contains(one, eta, point.overlaps)
+    return counts
+
+
 def _start(rng: np.random.Generator, size: float, preference: float, known: float) -> Overlaps:
     """Draw students of random norms up to ``size`` and random overlaps, mixed with the solution."""
     B = np.hstack([np.diag(np.sqrt([1.0, 2.0])), np.zeros((2, 2))])
@@ -173,7 +239,7 @@ def _start(rng: np.random.Generator, size: float, preference: float, known: floa
     return Overlaps(Q=J @ J.T, R=J @ B.T, T=np.diag([1.0, 2.0]))
 
 
-def _padded(branch: xr.Dataset, points: int = 512, specials: int = 6) -> xr.Dataset:
+def _padded(branch: xr.Dataset, points: int = 640, specials: int = 6) -> xr.Dataset:
     """Pad a branch with NaN, so that branches of different lengths fit into one file."""
     lengths = {"point": points, "special": specials, "direction": DIRECTIONS}
     sizes = {name: length - branch.sizes[name] for name, length in lengths.items()}
@@ -233,6 +299,21 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
         yield found(f"{name}: ε_g", float(one.generalization_error), 1e-12, NOTE_SHARES)
         share = float(one.share), float(one.share_error)
         yield found(f"{name}: share of starts", *share, NOTE_SHARES)
+    if "zero_error" in data["branches"]:
+        yield from _zero_rows(data["branches"])
+
+
+def _zero_rows(data: xr.Dataset) -> Iterator[Row]:
+    """Describe the stationary points at η = 0, and the runs next to divergence."""
+    for n in np.flatnonzero(np.isfinite(data["zero_error"].values)):
+        one = data.isel(zero=int(n))
+        kind = "a line of points" if int(one.zero_points) > 1 else "isolated"
+        goes_on = "continues to η > 0" if bool(one.zero_continues) else "only at η = 0"
+        words = f"η = 0, stationary point {n + 1} (index {int(one.zero_index)}, {kind}, {goes_on})"
+        yield found(f"{words}: ε_g", float(one.zero_error), SAME_ERROR, NOTE_ZERO)
+    for number, count in enumerate(data["boundary"].values, start=1):
+        words = f"citton2025's run 10⁻⁷ below and above divergence: lingers next to branch {number}"
+        yield found(words, float(count), 0.0, NOTE)
 
 
 def _branch_rows(number: int, one: xr.Dataset) -> Iterator[Row]:

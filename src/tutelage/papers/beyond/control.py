@@ -1,0 +1,235 @@
+"""Beyond straat2019 and citton2025: the best of all schedules of the learning rate.
+
+The optimal schedule of `tutelage.online.best_control` to a given error, with its certificate, next
+to finite networks that learn with it; and how the optimal rate decays late if labels are noisy.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from tutelage import online, simulation
+from tutelage.activations import Erf, Linear, ReLU
+from tutelage.figures.text import SYMBOLS
+from tutelage.model import Committee, Overlaps, Scenario
+from tutelage.papers import recorded
+from tutelage.papers.citton2025.runs import scenario, start
+from tutelage.papers.row import Row, found
+from tutelage.papers.section import Figure, Section
+
+GOAL = 1e-4
+# Best constant rate and best rate that changes once (section "schedules"), confirmed by a second
+# code.
+CONSTANT, TWO_RATES = 92.605, 83.53
+# Finite networks with the optimal schedule.
+DIMENSION, RUNS, RECORDS, SEED = 1_000_000, 32, 61, 0
+# Late decay: label noise, end, knots, and the times between which the exponent is fitted.
+NOISE, UNTIL, KNOTS, LATE = 0.5, 400.0, 60, (100.0, 380.0)
+NOTE = (
+    "ReLU, K = M = 2, T = diag(1, 2), start of citton2025 Fig. 1, rates from 0 to 3, 80 intervals. "
+    "Second route: another integrator with the schedule as a function, and finite networks "
+    "(tests/online/best/test_control.py)."
+)
+NOTE_RUNS = (
+    f"Overlap chain, N = {DIMENSION}, {RUNS} runs with the optimal schedule to its end, against "
+    "the curve of tl.online.evolve with the same schedule (tl.simulation.compare)."
+)
+NOTE_LATE = (
+    f"Label noise {NOISE}, end α = {UNTIL:g}, {KNOTS} intervals; fit of ln η over ln α from "
+    f"{LATE[0]:g} to {LATE[1]:g}. The linear unit has η = E/(E + ς²) with "
+    "α = ς²(1/E - 1/E₀) + ln(E₀/E), hence η → 1/α."
+)
+
+
+class Late(NamedTuple):
+    """A scenario whose students have specialized already, and its start."""
+
+    name: str
+    scenario: Scenario
+    start: Overlaps
+
+
+def _late(name: str, activation: Linear | ReLU | Erf, units: int) -> Late:
+    committee = Committee(units, activation)
+    overlaps = Overlaps(Q=0.7 * np.eye(units) + 0.05, R=0.6 * np.eye(units) + 0.02, T=np.eye(units))
+    return Late(name, Scenario(committee, committee, label_noise=NOISE), overlaps)
+
+
+LATE_CASES = (
+    _late("linear unit", Linear(), 1),
+    _late("ReLU, K = M = 1", ReLU(), 1),
+    _late("ReLU, K = M = 2", ReLU(), 2),
+    _late("erf, K = M = 2", Erf(), 2),
+)
+
+
+def optimal() -> xr.Dataset:
+    """Return the optimal schedule, certificate and networks: ``recorded/control.nc``."""
+    best = online.best_control(scenario(), start(), error=GOAL)
+    end, certificate = float(best.time.value), best.certificate
+    assert certificate is not None
+    times = np.linspace(0.0, end, RECORDS)
+    theory = online.evolve(
+        scenario(), start(), best.schedule, until=end, times=times, tolerance=1e-10
+    )
+    runs = simulation.chain(
+        scenario(),
+        start(),
+        best.schedule,
+        dimension=DIMENSION,
+        until=end,
+        times=times,
+        runs=RUNS,
+        seed=SEED,
+    )
+    outcome = simulation.compare(theory, runs)
+    errors = runs["generalization_error"].values
+    spreads = certificate.hamiltonian_spread
+    data = xr.Dataset(
+        {
+            **{name: best.curve[name] for name in ("generalization_error", "learning_rate")},
+            "hamiltonian": best.curve["hamiltonian"],
+            **{name: best.curve[name] for name in ("Q", "R")},
+            "knot_time": ("knot", best.schedule.times),
+            "rate": ("knot", best.schedule.values),
+            "mean_error": ("record", np.mean(errors, axis=0)),
+            "standard_error": ("record", np.std(errors, axis=0, ddof=1) / np.sqrt(RUNS)),
+            "theory_error": ("record", theory["generalization_error"].values),
+            "record_time": ("record", times),
+            "end": end,
+            "end_error": float(best.time.error),
+            "spread": ("resolution", list(spreads)),
+            "gradient_norm": certificate.gradient_norm,
+            "smallest_increase": certificate.smallest_increase,
+            "start_value": ("start", list(certificate.start_values)),
+            "start_distance": float(certificate.start_distance or np.nan),
+            "raw_p": outcome.raw.p_value,
+            "biased_p": outcome.beyond_bias.p_value if outcome.beyond_bias else np.nan,
+            "agrees": outcome.agrees,
+        },
+        coords={"start": list(certificate.starts)},
+        attrs={"comparison": str(outcome)},
+    )
+    return data
+
+
+def late_decay() -> xr.Dataset:
+    """Return optimal rates at late times with noisy labels: ``recorded/late_rates.nc``."""
+    rows = [_decay(case) for case in LATE_CASES]
+    return xr.concat(rows, "case", combine_attrs="drop").assign_coords(
+        case=[case.name for case in LATE_CASES]
+    )
+
+
+def _decay(case: Late) -> xr.Dataset:
+    best = online.best_control(case.scenario, case.start, until=UNTIL, knots=KNOTS)
+    times = np.geomspace(1.0, UNTIL, 61)
+    rates = np.asarray(best.schedule(times))
+    late = (times > LATE[0]) & (times < LATE[1])
+    slope, covariance = np.polyfit(np.log(times[late]), np.log(rates[late]), 1, cov=True)
+    growth = np.polyfit(times[late], 1 / rates[late], 1)[0]
+    assert best.certificate is not None
+    return xr.Dataset(
+        {
+            "learning_rate": ("time", rates),
+            "exponent": slope[0],
+            "exponent_error": np.sqrt(covariance[0, 0]),
+            "growth": growth,
+            "final_error": float(best.generalization_error.value),
+            "spread": best.certificate.hamiltonian_spread[1],
+        },
+        coords={"time": ("time", times, {"symbol": "α"})},
+    )
+
+
+RECORDED = {"control": optimal, "late_rates": late_decay}
+
+
+def compute(full: bool) -> Iterator[Row | Figure]:
+    """Show the recorded schedule, networks and late rates; a full run computes them again."""
+    before = {name: recorded.load_recorded("beyond", name) for name in RECORDED}
+    if full:
+        now = {name: measure() for name, measure in RECORDED.items()}
+        yield _figure(now)
+        yield from recorded.compare_with_recorded(_rows(now), _rows(before))
+        return
+    yield _figure(before)
+    yield from recorded.mark_recorded(_rows(before), recorded.describe_origin(*before.values()))
+
+
+def _figure(data: dict[str, xr.Dataset]) -> Figure:
+    from tutelage.figures.style import new_panels
+
+    best, late = data["control"], data["late_rates"]
+    left, middle, right = new_panels(3)
+    left.plot(best["knot_time"], best["rate"], color="C0")
+    left.set(xlabel=r"$\alpha$", ylabel=r"$\eta$", ylim=(0.0, None))
+    middle.plot(best["record_time"], best["theory_error"], color="C0", label="theory")
+    middle.errorbar(
+        best["record_time"], best["mean_error"], yerr=best["standard_error"], fmt=".",
+        color="C1", label=f"N = {DIMENSION:,}",
+    )  # fmt: skip
+    middle.set(xlabel=r"$\alpha$", ylabel=SYMBOLS["generalization_error"], yscale="log")
+    middle.legend()
+    for case in late["case"].values:
+        one = late.sel(case=case)
+        right.loglog(one["time"], one["learning_rate"], label=str(case))
+    right.plot([20, UNTIL], [1 / 20, 1 / UNTIL], color="0.5", linestyle=":", label=r"$1/\alpha$")
+    right.set(xlabel=r"$\alpha$", ylabel=r"$\eta$ with noisy labels")
+    right.legend()
+    return Figure(left.figure, data)
+
+
+def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
+    best, late = data["control"], data["late_rates"]
+    end, error = float(best["end"]), float(best["end_error"])
+    note = f"{NOTE} {_certificate(best)}"
+    yield found("Control: time α to ε_g = 10⁻⁴ with the best schedule", end, error, note)
+    for words, other in (("constant rate", CONSTANT), ("rate that changes once", TWO_RATES)):
+        item = f"Control: part of the examples saved over the best {words}"
+        yield found(item, 1 - end / other, (error + 0.005) / other, NOTE)
+    H = best["hamiltonian"].values
+    mean, spread = float(np.mean(H)), float(np.ptp(H))
+    yield found("Control: Hamiltonian, d ln ε_g/dα at the end", mean, spread, note)
+    note = f"{NOTE_RUNS} {best.attrs['comparison']}"
+    for share in (0.5, 1.0):
+        n = round(share * (RECORDS - 1))
+        expected = float(best["theory_error"][n])
+        ratio, width = (float(best[x][n]) / expected for x in ("mean_error", "standard_error"))
+        item = f"Control: ε_g of networks over that of the theory at {share:.0%} of the time"
+        yield found(item, ratio, width, note)
+    for case in late["case"].values:
+        one = late.sel(case=case)
+        exponent, width = float(one["exponent"]), float(one["exponent_error"])
+        yield found(f"Control, {case}: late exponent of η", exponent, width, NOTE_LATE)
+        item = f"Control, {case}: d(1/η)/dα at late times"
+        yield found(item, float(one["growth"]), width * float(one["growth"]), NOTE_LATE)
+
+
+def _certificate(best: xr.Dataset) -> str:
+    """Describe the evidence that the schedule is optimal."""
+    coarse, fine = best["spread"].values
+    return (
+        f"Spread of the Hamiltonian {coarse:.2g} and {fine:.2g} of its mean with 40 and 80 "
+        f"intervals; norm of the gradient {float(best['gradient_norm']):.1g}; 20 random "
+        f"perturbations raise ln ε_g by at least {float(best['smallest_increase']):.1g}; searches "
+        f"from {best.sizes['start']} schedules end within {float(best['start_value'].max()):.1g} "
+        f"in ln ε_g, and {float(best['start_distance']):.1g} of the bounds in the schedule."
+    )
+
+
+SECTIONS = (
+    Section(
+        "control",
+        "The best of all schedules",
+        "Two ReLU students of graded teachers from the start of citton2025. Left: the schedule "
+        "that reaches ε_g = 10⁻⁴ soonest. Middle: the error with it, from the equations and in "
+        f"networks of {DIMENSION:,} inputs. Right: optimal learning rates of specialized students "
+        f"with label noise {NOISE}, dotted 1/α.",
+        compute,
+        "everything anew, a quarter of an hour",
+        lambda: recorded.digest("beyond"),
+    ),
+)
