@@ -105,7 +105,7 @@ def test_names_that_are_not_there_are_refused_in_words(name):
     verb, every = public()[name], parameters(name)
     with pytest.raises(InputError, match=r"^nonsense: got an argument that .* does not have"):
         verb(nonsense=1)
-    with pytest.raises(InputError, match=r"^arguments: got \d+ without a name"):
+    with pytest.raises(InputError, match=r"^arguments: got \d+ positional arguments"):
         verb(*[None] * (len(every) + 1))
     needed = [p.name for p in every.values() if p.default is p.empty]
     if needed:
@@ -116,7 +116,7 @@ def test_names_that_are_not_there_are_refused_in_words(name):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda: tl.online.evolve(momentum=8), "momentum μ is the learning rate η/(1 - μ)"),
+        (lambda: tl.online.evolve(momentum=8), "momentum μ acts like the learning rate η/(1 - μ)"),
         (lambda: tl.Scenario(batch=8), "Try: tl.online.evolve(scenario, start, learning_rate=0.5"),
         (lambda: tl.online.evolve(drift=1), "Try: tl.Scenario(student, teacher, drift="),
         (lambda: tl.Scenario(lable_noise=0.1), "Try: label_noise."),

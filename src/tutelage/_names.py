@@ -33,7 +33,9 @@ USAGE_OF_ARGUMENT = {
     "activation": "tl.Committee(2, tl.ReLU())",
     "readout": "tl.Committee(2, tl.ReLU(), readout=[1, -1])",
     "optimizer": ITERATE,
-    "momentum": f"on-line, momentum μ is the learning rate η/(1 - μ); with large batches {ITERATE}",
+    "momentum": (
+        f"on-line, momentum μ acts like the learning rate η/(1 - μ); with large batches {ITERATE}"
+    ),
     "readout_rate": "tl.online.evolve(scenario, start, 0.5, until=100, readout_rate=0.5)",
     "batch": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100, batch=8)",
     "learning_rate": "tl.online.evolve(scenario, start, learning_rate=0.5, until=100)",
@@ -57,8 +59,8 @@ WORKERS = {
     ),
     **dict.fromkeys(
         ("client", "scheduler", "cluster", "address", "executor", "pool"),
-        'workers="tcp://HOST:8786", the address of a Dask scheduler; of a client it is '
-        "workers=client.scheduler.address",
+        'workers="tcp://HOST:8786", the address of a Dask scheduler; '
+        "for a Dask client workers=client.scheduler.address",
     ),
 }
 # Similarity above which a name is suggested: a typing error, not another meaning.
@@ -125,10 +127,9 @@ def _problem(
         rest = [n for n in every if n not in by_place and n not in options]
         hint = f"{rest[0]}={short_repr(args[len(by_place)])}" if rest else ""
         allowed = (
-            f"{called} takes {len(by_place)} arguments without a name: "
-            f"{', '.join(by_place) or 'none'}"
+            f"{called} takes {len(by_place)} positional arguments: {', '.join(by_place) or 'none'}"
         )
-        return InputError("arguments", f"{len(args)} without a name", allowed, hint)
+        return InputError("arguments", f"{len(args)} positional arguments", allowed, hint)
     for name in by_place[: len(args)]:
         if name in options:
             return InputError(name, "two values", "one value is allowed", f"only {name}=...")

@@ -55,13 +55,15 @@ def test_files_are_plain_netcdf_and_json(store):
 
 
 def test_other_arguments_are_refused_with_what_differs(store):
-    with pytest.raises(InputError, match=r"until is 4.0 there and 5.0 now.*start_over=True"):
+    with pytest.raises(
+        InputError, match=r"until is 4.0 in the store and 5.0 in this call.*start_over=True"
+    ):
         study(store=store, until=5.0)
-    with pytest.raises(InputError, match=r"keep is null there"):
+    with pytest.raises(InputError, match=r"keep is null in the store"):
         study(store=store, keep="R")
-    with pytest.raises(InputError, match=r"batch is 1 there and nothing now"):
+    with pytest.raises(InputError, match=r"batch is 1 in the store and nothing in this call"):
         study({**GRID, "batch": [1, 2]}, store=store)
-    with pytest.raises(InputError, match=r"function is online.evolve there"):
+    with pytest.raises(InputError, match=r"function is online.evolve in the store"):
         study({"units": [2]}, tl.equilibrium.transitions, activation=tl.Erf(), store=store)
 
 
@@ -69,7 +71,7 @@ def test_other_code_is_refused_and_fresh_keeps_what_was_there(store, monkeypatch
     before = study(store=store)
     other = {**code.versions("online.evolve"), "jax": "0.0.1"}
     monkeypatch.setattr("tutelage.sweeps.study.versions", lambda _: other)
-    with pytest.raises(InputError, match=r"versions.jax is .* there and 0.0.1 now"):
+    with pytest.raises(InputError, match=r"versions.jax is .* in the store and 0.0.1 in this call"):
         study(store=store)
     study(store=store, start_over=True)
     assert len(counted) == 6

@@ -128,7 +128,7 @@ class Problem:
         except (ValueError, TypeError, LookupError):
             allowed = "it has to be a record written by tl.bridge.Recorder"
             raise InputError(
-                "record.attrs['resumed']", "something else than pairs of steps", allowed
+                "record.attrs['resumed']", "a value other than pairs of steps", allowed
             ) from None
 
     @property

@@ -207,7 +207,7 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
         units = "" if alike["R"].equals(runs["R"]) else ", units relabelled in the same order"
         means = summary(alike)
     except ComputationError:  # more units than can be relabelled in all ways
-        means, units = summary(runs), ", units in their own order"
+        means, units = summary(runs), ", units in the order of each run"
     if theory is None:
         return Study(means, units)
     try:

@@ -27,36 +27,36 @@ EXAMPLE = """\
 
 function = "online.evolve"      # any public function that returns a Dataset, findings or numbers
 
-# What of each result is kept: names of variables, or the last value of curves.
-# Without a line here everything is.
+# The stored part of each result: names of variables, or the last values of curves.
+# Without this line whole results are stored.
 keep = { last = ["generalization_error"] }
 
-# Verbs that draw random numbers: every point has a seed of its own, made from this one.
+# Seed of functions that draw random numbers; each point gets a separate seed derived from it.
 seed = 0
 
-# Who learns from whom. Also: teacher_overlaps, output_scale, label_noise, drift, and
-# teacher_activation where it is not that of the student.
+# Student and teacher. Further entries: teacher_overlaps, output_scale, label_noise, drift, and
+# teacher_activation, if it differs from the activation of the student.
 [scenario]
 student = 2                 # hidden units
 teacher = 2
 activation = "relu"         # such as "erf", "gelu", or "leaky:0.1" with its parameter
 
-# Where students begin. Without Q and R: squared norms from 0.2 to 0.3 and R_ii = 0.001.
+# Overlaps at the start. Without Q and R: squared norms from 0.2 to 0.3, and R_ii = 0.001.
 [start]
 Q = [[0.2, 0.0], [0.0, 0.3]]
 R = [[1e-3, 0.0], [0.0, 1e-3]]
 
-# All other arguments that are the same at all points.
+# Arguments with one value for all points.
 [fixed]
 until = 200.0
 
-# What is swept: arguments and parts of the scenario, as lists or as ranges, on a grid.
+# Swept arguments and parts of the scenario, as lists or ranges. Points are on a grid.
 [over]
 learning_rate = { from = 0.1, to = 3.0, count = 30 }
 weight_decay = { from = 1e-4, to = 0.1, count = 10, spacing = "log" }
 activation = ["relu", "erf", "leaky:0.2"]
 
-# Instead of a grid, points one by one:
+# Instead of a grid, a list of points:
 # [[points]]
 # learning_rate = 0.1
 # weight_decay = 0.0

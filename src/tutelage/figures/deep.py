@@ -47,9 +47,9 @@ def specialization(
     add_to_caption(
         axes,
         (
-            "Every student node: strength of its fan-out against its best correlation "
-            f"with a teacher node, in {now.sizes['run']} runs; nodes beyond 1 - "
-            f"{MIN_DISTANCE:g} are drawn there."
+            "Every student node: strength of its fan-out against its best correlation with a "
+            f"teacher node, in {now.sizes['run']} runs; nodes beyond 1 - {MIN_DISTANCE:g} are "
+            "drawn at this value."
         ),
     )
     return finish(axes)

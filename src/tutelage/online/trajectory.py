@@ -37,8 +37,8 @@ from tutelage.runs.stored_jit import stored_jit
 
 # The attribute that explains averages_error.
 AVERAGES_ERROR_MEANING = (
-    "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at "
-    "the start; of several runs the largest"
+    "the error of <delta_i v> and <delta_i delta_k>, the right-hand sides, at the start; for "
+    "several runs the largest"
 )
 
 # Averages are of order one: a larger error leaves hardly a digit.
@@ -103,7 +103,7 @@ def evolve(
 
         The attribute ``averages_error`` bounds, at the start, the error of the averages ⟨δ_i v⟩ and
         ⟨δ_i δ_k⟩ of which the right-hand sides are made: 1e-10 where they are exact, that of the
-        quadrature or series else; of several runs the largest.  What it does to a curve grows with
+        quadrature or series else; for several runs the largest.  What it does to a curve grows with
         its length.  A generalization error below ``integration_error``, ten tolerances, is that
         of the integration.
 
@@ -263,7 +263,10 @@ def _check_averages(error: float, method: Method | str | None) -> None:
             "scenario and start",
             f"units whose averages have an error of {error:.2g}",
             f"at most {MAX_AVERAGES_ERROR:g} is allowed: units change faster than nodes resolve",
-            "kinks=[0.5] where they change, a smoother unit, or method='quadrature' for any error",
+            (
+                "kinks=[0.5] at the places of fast change, a smoother unit, or method='quadrature' "
+                "for any error"
+            ),
         )
 
 

@@ -1,4 +1,4 @@
-"""Join the contents of each paper with its rows: what became of every statement.
+"""Join the contents of each paper with its rows: the outcome of every statement.
 
 ``papers/KEY/contents.csv`` has a line for each section, equation, theorem, figure, table and
 statement of a paper, in the order of the paper and in our words.  A line names its rows by the
@@ -164,14 +164,14 @@ def markdown(rows: Iterable[tuple[str, str, str]], titles: Mapping[str, str]) ->
             for line, words in covered(paper, verdicts[paper])
         ]
         if lines:
-            head = "| where | what it says | what became of it |\n| --- | --- | --- |"
+            head = "| place | statement | outcome |\n| --- | --- | --- |"
             parts.append("\n".join([f"## {paper}\n\n*{_plain(title)}*\n\n{head}", *lines]))
     return "\n\n".join(parts) + "\n"
 
 
 PAGE = """# Every statement of the papers
 
-What became of each section, equation, theorem, figure, table and statement of the five papers, in
+The outcome of each section, equation, theorem, figure, table and statement of the five papers, in
 their order. A line has the verdicts of its rows in the report of `make reproduce`, or the reason
 why it has none; rows that do not agree are named. Verdicts: *agrees*, *corrected* (the paper has a
 slip), *differs* (in every reading), *in our reading* (fails as the authors count or print it, holds

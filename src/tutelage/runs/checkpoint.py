@@ -136,7 +136,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         raise InputError(
             "checkpoint",
             repr(str(path)),
-            "this file is not a checkpoint, or damaged; it stays unchanged",
+            "this file is not a checkpoint, or it is damaged; it is left unchanged",
             "another file name",
         ) from None
 

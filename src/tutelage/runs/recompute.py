@@ -55,7 +55,9 @@ def _check_keywords(given: object, own: Mapping[str, object], function: str) -> 
     """Refuse keywords of a file that would replace arguments of the function itself."""
     if not isinstance(given, dict):
         raise InputError(
-            "dataset", short_repr(given), f"further arguments of {function} need their names"
+            "dataset",
+            short_repr(given),
+            (f"further arguments of {function} have to be passed by name"),
         )
     replaced = [name for name in given if name in own]
     if replaced:

@@ -15,7 +15,9 @@ from tutelage._checks import InputError, finite_number
 from tutelage.runs.provenance import recorded
 from tutelage.simulation.statistics import check_runs, counts, problem
 
-BESIDE = 0.1  # "on the plateau": an error within a tenth of its height, as in `online.plateau`
+PLATEAU_FRACTION = (
+    0.1  # "on the plateau": an error within a tenth of its height, as in `online.plateau`
+)
 
 
 @recorded
@@ -110,9 +112,9 @@ def _height(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -
         )
     candidates = np.quantile(high, np.linspace(0.0, 1.0, 401))
     duration = np.gradient(time)
-    spent = [np.sum(duration * (np.abs(error - h) <= BESIDE * h)) for h in candidates]
+    spent = [np.sum(duration * (np.abs(error - h) <= PLATEAU_FRACTION * h)) for h in candidates]
     best = candidates[int(np.argmax(spent))]
-    return float(np.median(high[np.abs(high - best) <= BESIDE * best]))
+    return float(np.median(high[np.abs(high - best) <= PLATEAU_FRACTION * best]))
 
 
 def _floor(time: Float[np.ndarray, " t"], error: Float[np.ndarray, "runs t"]) -> float:

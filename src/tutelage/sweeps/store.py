@@ -157,7 +157,10 @@ def _differences(name: str, there: object, now: object) -> Iterator[str]:
             inner = f"{name}.{part}" if name else str(part)
             yield from _differences(inner, there.get(part, "nothing"), now.get(part, "nothing"))
     elif there != now:
-        yield f"{name.removeprefix('fixed.')} is {_brief(there)} there and {_brief(now)} now"
+        yield (
+            f"{name.removeprefix('fixed.')} is {_brief(there)} in the store and {_brief(now)} in "
+            "this call"
+        )
 
 
 def _brief(plain: object) -> str:

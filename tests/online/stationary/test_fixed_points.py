@@ -211,7 +211,7 @@ def test_what_is_printed_says_how_many_directions_lead_away_and_how_fast():
     assert 0 < np.sum(grows) < len(grows)
     words = f"unstable: {np.sum(grows)} of {len(grows)} directions lead away, growth rate at most "
     assert f"stability             {words}{np.max(point.eigenvalues.real):.4g}\n" in repr(point)
-    assert "Where to: tl.online.evolve\n" in repr(point)
+    assert "leave it; tl.online.evolve,\n" in repr(point)
     # The rate at which a run leaves: log of the distance against time, by `evolve` itself.
     direction = point.unstable_directions[:, 0].real
     shifted = tl.Overlaps(

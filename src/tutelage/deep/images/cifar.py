@@ -162,7 +162,7 @@ def _batch(file: Path, content: bytes) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(
             "path",
             f"{str(file)!r}, {len(content)} bytes with the MD5 sum {md5(content)}",
-            f"the official one has {official}: this file is another one, damaged or incomplete",
+            f"the official file has {official}; this file is different, damaged or incomplete",
             GET_IT,
         )
     records = np.frombuffer(content, np.uint8).reshape(-1, RECORD_BYTES)

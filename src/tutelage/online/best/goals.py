@@ -69,7 +69,7 @@ def check_goal(scenario: Scenario, start: Overlaps, until: Any, error: Any) -> N
         allowed = "exactly one of the two is needed"
         raise InputError("until and error", received, allowed, "until=60, or error=1e-4")
     if float(scenario.drift) > 0:
-        allowed = "teachers that drift have no end: the best rates are constant"
+        allowed = "with drifting teachers learning does not end, and the best rates are constant"
         raise InputError(
             "scenario", f"drift = {scenario.drift}", allowed, "tl.online.best_tracking"
         )

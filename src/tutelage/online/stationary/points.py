@@ -92,9 +92,9 @@ class FixedPoint(Finding):
         verb = "leads" if away == 1 else "lead"
         return (
             f"unstable: {away} of {count} directions {verb} away, growth rate at most "
-            f"{largest:.4g}\nRuns that start next to this point leave it.  Where to: "
-            "tl.online.evolve\nfrom a start with slightly different overlaps.  "
-            "Others: tl.online.fixed_points"
+            f"{largest:.4g}\nRuns that start next to this point leave it; "
+            "tl.online.evolve,\nfrom slightly different overlaps, shows where they end.  "
+            "Other points: tl.online.fixed_points"
         )
 
     def _rows(self) -> Iterator[tuple[str, str]]:

@@ -42,8 +42,9 @@ NOTE = (
 NOTE_MISMATCH = (
     "oostwal2019 has K = M only; outputs carry 1/√K as in its eq. (28). Here the state in which "
     "all R_in are the same loses its stability; up to α = {:.6g} it is the lowest of all minima "
-    "found. Its load is the root of one equation, the error is rounding. Beyond: {}. Second route: "
-    "descents on both sides, and the equations in 40 digits (tests/papers/test_beyond.py)."
+    "found. Its load is the root of one equation, the error is rounding. Above this load: {}. "
+    "Second route: descents on both sides, and the equations in 40 digits "
+    "(tests/papers/test_beyond.py)."
 )
 
 
@@ -118,6 +119,6 @@ SECTIONS = (
         "and two, two erf students take one each and share the third; of three students of two "
         "teachers two specialize.",
         compute,
-        "15 instead of 5 loads for each K ≠ M besides the two next to the transition",
+        "15 instead of 5 loads for each K ≠ M in addition to the two next to the transition",
     ),
 )

@@ -101,11 +101,11 @@ SECTIONS = (
     Section(
         "drift",
         "Teachers that drift: the best learning rate, and what weight decay adds",
-        "Two students, two teachers that walk at random at the rate δ with their norms kept. Left: "
-        "ε_g of the state that follows them at the best η (lines), and with the best weight decay "
-        "besides (dashed). Right: the best η and γ. Open symbols: students that do not specialize, "
-        "as the best ones do from some drift on; there the best numbers jump. Erf units gain more "
-        "from forgetting than ReLU units.",
+        "Two students, two teachers that walk at random at the rate δ with fixed norms. Left: ε_g "
+        "of the state that follows them at the best η (lines), and at the best η and weight decay "
+        "(dashed). Right: the best η and γ. Open symbols: students that do not specialize, as the "
+        "best students above some drift; there the best η and γ jump. Erf units gain more from "
+        "weight decay than ReLU units.",
         compute,
         "13 values of δ instead of 6",
     ),

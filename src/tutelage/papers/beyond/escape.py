@@ -35,13 +35,14 @@ ASYMPTOTIC = (
 )
 AGAIN = 300  # samples drawn again for standard errors
 NOTE_SLOPE = (
-    "straat2019 and citton2025 have the saddle, not when a network leaves it. The theory has "
-    "1/(2λ) = {:.4f} with λ = {:.6f} from the linearized equations, for large N: N = 100 was left "
-    "out after a look at it. The error is one standard error over runs drawn again."
+    "straat2019 and citton2025 describe the saddle, but not when a finite network leaves it. The "
+    "theory gives 1/(2λ) = {:.4f} with λ = {:.6f} from the linearized equations, for large N: N = "
+    "100 was excluded after its result had been seen. The error is one standard error over runs "
+    "drawn again."
 )
 NOTE_WIDTH = (
-    "From the times of all N together, each minus the median of its N. The law of ln|Z| has "
-    "{:.4f}, Z a normal number; the error is one standard error over runs drawn again."
+    "From the times of all N together, each minus the median of its N. The law of ln|Z| with a "
+    "normal number Z gives {:.4f}; the error is one standard error over runs drawn again."
 )
 NOTE_EIGENVALUE = (
     "η = 1, K = M = 2, T = 1: the rate at which the preference grows. straat2019 has its limit for "
@@ -146,9 +147,9 @@ SECTIONS = (
         "simulated by the overlap chain. Left: fraction of runs that have left the plateau, "
         "against time from the median of their N; the dashed curve is the law of −ln|Z|/λ, Z a "
         "normal number, with λ from the linearized equations and nothing fitted. Right: the median "
-        "(bars: middle half) against N, and a line of the slope 1/(2λ). The papers have plateaus "
-        "of infinite networks, whose length a start sets; of a finite one chance does, with a "
-        "width that does not shrink with N.",
+        "(bars: middle half) against N, and a line of the slope 1/(2λ). In the papers networks are "
+        "infinite, and the start determines the length of a plateau. In a finite network chance "
+        "determines it, and its spread does not shrink with N.",
         compute,
         "128 to 4096 runs for N up to 10⁵ instead of 160 to 1024 for N up to 2000; about ten "
         "minutes",

@@ -341,7 +341,7 @@ SECTIONS = (
         "the norms 1 and √2. Right: minima of gradient flow for seventeen units, and the share of "
         "random starts that end in each.",
         compute,
-        "everything anew, ten minutes",
+        "all data computed again, ten minutes",
         lambda: recorded.digest("beyond"),
     ),
 )

@@ -151,10 +151,10 @@ SECTIONS = (
         "The plateau with a second layer that learns",
         "Two students of two teachers, η → 0, η_v = κη, v = 1 at the start. The plateau has the "
         "same error as with a fixed second layer. Left: its length, relative to that. Right: the "
-        "eigenvalue λ with which it is left (circles), and what v at the saddle alone would make "
-        "of it (dotted). With ReLU units v grows with the norms, and the plateau becomes shorter "
-        "the faster v learns. With erf units v_1 and v_2 part where v learns fast, one of them "
-        "slows down, and the plateau becomes longer.",
+        "eigenvalue λ with which it is left (circles), and its value from v at the saddle alone "
+        "(dotted). With ReLU units v grows with the norms, and the plateau becomes shorter the "
+        "faster v learns. With erf units v_1 and v_2 separate where v learns fast, one of the "
+        "students slows down, and the plateau becomes longer.",
         compute,
         "31 ratios instead of 8",
     ),

@@ -118,7 +118,7 @@ SECTIONS = (
         "The load α_c at which units specialize, for networks of Swish units x σ(βx) with K = 5 "
         "and K → ∞; the noise is 1/β. Left: from linear units (dashed: 4/β², never at β = 0) to "
         "the ReLU (dotted: its α_c, 2π for K → ∞). Right: the same next to the lowest load. "
-        "oostwal2019 knows the dotted lines only: units specialize earliest not without noise but "
+        "oostwal2019 has only the dotted lines: units specialize earliest not without noise but "
         "near β = 2.7 for K = 5 and 2.6 for K → ∞, with 13 percent fewer examples.",
         compute,
         "80 values of β up to 60 instead of 20 up to 12",

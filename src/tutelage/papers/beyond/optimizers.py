@@ -237,6 +237,6 @@ SECTIONS = (
         "three shapes of schedules (dashed); squares with bars: networks of N = 400 inputs "
         "at b = 1, mean of 8 runs and standard error. " + NOTE,
         compute,
-        "Computes the map and the networks on it again, in about a quarter of an hour.",
+        "Computes the map and the simulated networks again, in about a quarter of an hour.",
     ),
 )

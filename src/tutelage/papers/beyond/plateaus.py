@@ -190,8 +190,8 @@ SECTIONS = (
         "unspecialized plateau is left, against the square of the first Hermite coefficient beyond "
         "the linear one, c_2 of units with an even part (circles), c_3 of the others (squares). "
         "Right: the length of the plateau against λ, with lines on which their product is the mean "
-        "of each kind. A committee of linear units would never leave: what leaves is a difference "
-        "between units, which the linear part does not see.",
+        "of each kind. A committee of linear units would never leave: the plateau is left by a "
+        "difference between units, on which the linear part has no effect.",
         compute,
         "all units instead of those with closed forms, some minutes",
         lambda: recorded.digest("beyond"),

@@ -39,9 +39,9 @@ NOTE = (
     "for the fold a continuation in η (tests/papers/test_beyond.py)."
 )
 NOTE_ORDER = (
-    "To first order in the error of the one average that the series serves; the error is the size "
-    "of the second order. The print is 1.7e-4 away: truncation is not the reason. Second route: a "
-    "continuation with the series (tests/papers/test_beyond.py)."
+    "To first order in the error of the average that is computed by the series; the stated error "
+    "is the size of the second order. The printed rate is 1.7e-4 away, so truncation is not the "
+    "reason. Second route: a continuation with the series (tests/papers/test_beyond.py)."
 )
 
 
@@ -125,7 +125,7 @@ SECTIONS = (
         "(circles; the plateau in a quick run, all three in a full one) and as printed, at order "
         "10 (crosses). Right: how far series and print are from the exact rates. The series of "
         "order 10 is right to 10⁻⁶ for the end of the plateau, and every two orders gain a factor "
-        "of about ten: what is printed differs a hundred times more, and the truncation is not the "
+        "of about ten: the printed rates differ a hundred times more, so truncation is not the "
         "reason.",
         compute,
         "all three rates of the series at orders 4, 6, 8, 10 and 12, about six minutes",

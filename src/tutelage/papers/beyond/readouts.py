@@ -36,7 +36,7 @@ NOTE = (
 )
 LAW = (
     "1 as α → ∞, whatever η, η_v and K are: norms grow as ης√α, which makes the rate smaller and "
-    "smaller (derived in papers/beyond/readouts.py, held against runs to α = 64000 in its test)."
+    "smaller (derived in papers/beyond/readouts.py, compared with runs to α = 64000 in its test)."
 )
 
 
@@ -125,10 +125,9 @@ SECTIONS = (
         "the number K of erf students, for committees (only the first layer is trained; dotted: "
         "the law of small η for superfluous units that stay small) and with both layers trained, "
         "where students share a teacher. In the committee of four two units have become long and "
-        "opposite: they cancel each other, and noise moves saturated units less. "
-        "Right: ε_g over time; ReLU units with "
-        "both layers trained have no state of rest, and follow Mς/(8√α) (dashed), whatever the "
-        "rates and K are: the norms of their first layer grow for ever.",
+        "opposite: they cancel each other, and noise moves saturated units less. Right: ε_g over "
+        "time; ReLU units with both layers trained have no stationary state, and follow Mς/(8√α) "
+        "(dashed), whatever the rates and K are: the norms of their first layer grow for ever.",
         compute,
         "K up to 6 instead of 4",
     ),

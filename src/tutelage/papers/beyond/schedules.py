@@ -23,9 +23,10 @@ BOUNDS = (0.05, 1.6)
 UNTIL = 100.0
 NOTE = (
     "ReLU, K = M = 2, T = diag(1, 2), start of citton2025 Fig. 1, which has constant rates only. "
-    "The error is what a tolerance a hundred times wider changes. The optimum is a local one: no "
-    "schedule of as many pieces next to it is faster. Second route: the equations integrated "
-    "with the schedule, and with rates and switches next to it (tests/papers/test_beyond.py)."
+    "The error is the change when the tolerance is a hundred times wider. The optimum is a local "
+    "one: no schedule of as many pieces next to it is faster. Second route: the equations "
+    "integrated with the schedule, and with rates and switches next to it "
+    "(tests/papers/test_beyond.py)."
 )
 
 
@@ -105,10 +106,10 @@ SECTIONS = (
         "Learning rates that change in time",
         "Two ReLU students of graded teachers, T = diag(1, 2), from the start of citton2025. Left: "
         "ε_g for the best constant learning rate and for the best rates that change once (in a "
-        "full run also twice), where best is soonest at ε_g = 10⁻⁴ (dotted). Right: the rates. "
-        "citton2025 compares constant rates, straat2019 leaves adaptation open: to begin with a "
-        "quarter of the rate, for the first examples only, saves a tenth of all, as the plateau is "
-        "left sooner.",
+        "full run also twice), where the best one reaches ε_g = 10⁻⁴ (dotted) soonest. Right: the "
+        "rates. citton2025 compares constant rates, straat2019 leaves adaptation open: to begin "
+        "with a quarter of the rate, for the first examples only, saves a tenth of all, as the "
+        "plateau is left sooner.",
         compute,
         "three rates as well, which takes half a minute",
     ),

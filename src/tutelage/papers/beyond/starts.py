@@ -36,7 +36,7 @@ NOTE = (
     "Figure 5 of tian2020 has one start, whose scale is not printed. After 100 epochs, means of 16 "
     "runs with their standard errors; docs/deep.md has the curves."
 )
-NOTE_SHORT = "The same in small: 40 epochs of 2000 fresh examples with σ = 1, 8 runs."
+NOTE_SHORT = "In a small network: 40 epochs of 2000 fresh examples with σ = 1, 8 runs."
 
 
 def starts(full: bool) -> Iterator[Row | Figure]:
@@ -126,7 +126,7 @@ SECTIONS = (
         "dotted line is the start of each setting. Students that begin small recover more the "
         "more nodes they have; from large starts width does not help, or harms.",
         starts,
-        "trains again what was recorded, for hours, or minutes on a graphics processor",
+        "repeats the recorded trainings, which takes hours, or minutes on a graphics processor",
         lambda: recorded.digest("tian2020"),
     ),
 )

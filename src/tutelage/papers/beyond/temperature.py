@@ -72,7 +72,7 @@ def _thresholds() -> Iterator[Row]:
     lowest = min(UNITS, key=lambda name: threshold(name, 0.0)[0])
     note = (
         f"Of the five it is {lowest}. α̃_c = Σ_n≥2 c_n²/(2c_2²) ≥ ½, reached by quadratic units: "
-        "what is not in the second Hermite coefficient has to be learned blindly."
+        "the other Hermite coefficients act as noise until units specialize."
     )
     yield found("lowest α̃_c at T = 0 of these units", *threshold(lowest, 0.0), note)
 
@@ -94,7 +94,7 @@ def _best_temperature() -> Iterator[Row]:
         "posterior, whose best temperature is ς² = 0.09. R is largest over T exactly where the "
         "replicon Λ vanishes: at a given R the first saddle-point equation fixes (T + A)/(1 − q), "
         "and the derivative of the second in q is Λ. Where replica symmetry is stable, cooling "
-        "lowers ε_g; that it raises ε_g below is said by the unstable ansatz alone."
+        "lowers ε_g; only the unstable ansatz predicts that further cooling raises it."
     )
     for load in (3.0, 6.0):
         best = minimize_scalar(
@@ -114,7 +114,10 @@ def _best_temperature() -> Iterator[Row]:
         yield found(item, state.generalization_error / cold, 1e-9, note)
     zero, cold = (specialized("erf", 14.0, T).generalization_error for T in (0.0, 0.01))
     item = "erf, ς = 0.3, α̃ = 14: ε_g at T = 0 over ε_g at T = 0.01"
-    note = "Where replica symmetry is stable down to T = 0, no temperature is better than none."
+    note = (
+        "Where replica symmetry is stable down to T = 0, no temperature above 0 is better than T = "
+        "0."
+    )
     yield found(item, zero / cold, 1e-9, note)
 
 
@@ -139,7 +142,9 @@ def sampled_rows(data: xr.Dataset) -> Iterator[Row]:
     for run in runs.STARTS:
         one = data.sel(run=run.name)
         item = f"erf, K = {run.K}, α̃ = 9, T = 0.1, from random weights: q"
-        yield found(item, *_numbers(one, "q"), "The same with random weights at the start.")
+        yield found(
+            item, *_numbers(one, "q"), ("As in the rows above, but started from random weights.")
+        )
     note = f"{SAMPLED} R falls below the invariant overlap while units rotate among themselves."
     for run in runs.INPUTS:
         one = data.sel(run=run.name)

@@ -61,7 +61,7 @@ SECTIONS = (
         "runs are doubled until t tests at the level 0.01 decide: up to 800 on the linear task, "
         "100 on the non-linear one, and 3200 recorded ones for 8-2 against 10-2.",
         _text3,
-        "Trains again the 3200 networks that were recorded, in about two minutes of one core.",
+        "Repeats the training of the 3200 recorded networks, in about two minutes of one core.",
         lambda: recorded.digest(KEY),
     ),
     Section(
@@ -79,9 +79,9 @@ SECTIONS = (
         "task (right), with one hidden layer of 10 units (above) and two of 8 and 2 (below); "
         "medians over runs and bands from 10 % to 90 %, dots in (b) are runs: first in the setting "
         "of the authors' public code, then in that of the text. Swish learns fastest; about half "
-        "of the eigenvalues of ReLU are zero all along. The third picture has the spectra "
-        "themselves, non-linear task, one hidden layer; the fourth how α at the end depends on "
-        "what counts as zero: the negative eigenvalues of Swish are many and small.",
+        "of the eigenvalues of ReLU are zero throughout the training. The third picture has the "
+        "spectra themselves, non-linear task, one hidden layer; the fourth how α at the end "
+        "depends on what counts as zero: the negative eigenvalues of Swish are many and small.",
         _fig1,
         "Spectra at 24 instead of 7 epochs; in the text's setting 2300 epochs instead of 1000 "
         "(linear) and 600 (non-linear); 20 instead of 10 networks of two hidden layers, and "

@@ -59,7 +59,7 @@ DIGITS_WIDTH_NOTE = (
     "milletari2019, Sec. 3 speaks of the whole training; in a quick run spectra of the digits are "
     "those at the end, where the loss of Swish is the lowest. There 24 networks of each (seed 0, 2 "
     "CPU minutes) have -0.487 ± 0.029 in the authors' setting and -0.203 ± 0.028 in the text's: "
-    "the spectrum of Swish is the narrower one at the end; on the way this says nothing."
+    "the spectrum of Swish is narrower at the end; earlier epochs are not decided."
 )
 SHRINK_NOTE = (
     "milletari2019, Sec. 3: a larger and larger part of the eigenvalues of the ReLU comes close to "

@@ -60,7 +60,7 @@ NOTE = (
 NOTE_BARRIER = (
     "Chains that cross a barrier need a time proportional to exp(N Δ) for large N. Δ = {:.6f} is "
     "the difference between the maximum of βf on the site-symmetric way from R = S to R > S and βf "
-    "at R = S; a way on which units specialize one after another may be lower. N Δ is only {:.1f} "
+    "at R = S; a path on which units specialize one after another may be lower. N Δ is only {:.1f} "
     "at N = {:.0f}."
 )
 NOTE_RELU = (

@@ -37,7 +37,7 @@ WELL_SPECIALIZATION = 0.25
 
 TRAPPED_NOTE = (
     "It depends on N and on how the load is raised. In steps from α = 3 chains of N = 1600 stay; "
-    "put to α = 50 or 56 at once, half of those with N = 1600 and most with N = 400 escaped."
+    "started at α = 50 or 56, half of the chains with N = 1600 and most with N = 400 escaped."
 )
 
 

@@ -33,8 +33,8 @@ NOTE_4 = (
 SHOWN_TIME = 80.0  # where R_22 is 0.94; the text does not say how far its curves go
 NOTE_3 = (
     "straat2019, Sec. 3, has Q_22 ≈ Q_33 ≈ Q_23 ≈ 0.25 in the text, and 0.24, 0.27 and 0.25 in its "
-    "table, which the computed ones meet: the two students share the teacher as 0.485 and 0.515, "
-    "not in halves (tests/papers/test_straat2019.py)."
+    "table, with which the computed values agree: the two students share the teacher as 0.485 and "
+    "0.515, not in halves (tests/papers/test_straat2019.py)."
 )
 TABLE = {  # of Q(∞) below Fig. 2
     "Q_11": ("1.00", "1.00"),

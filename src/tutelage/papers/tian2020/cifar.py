@@ -24,12 +24,12 @@ PRINTED = {1: ("79.67", "80.15"), 2: ("83.09", "83.48"), 5: ("83.85", "84.18")}
 READINGS = {"same": "one rate for all", "divided": "rates divided by the multiple"}
 RATE = 0.0008  # that of the widest students if rates are divided
 UNSAID = (
-    "The paper says neither kernels, strides and training of its teacher nor how much was pruned; "
-    "docs/cifar10.md has our choices."
+    "The paper does not state the kernels, strides and training of its teacher, nor how much was "
+    "pruned; docs/cifar10.md has our choices."
 )
 SHARED = (
-    "The three runs have one teacher in common, so that they say nothing of other teachers, and "
-    f"the 5x students are the same in both readings. {UNSAID}"
+    "The three runs have one teacher in common, and say nothing about other teachers, and the 5x "
+    f"students are the same in both readings. {UNSAID}"
 )
 
 Parts = Iterator[Row | Figure]

@@ -19,7 +19,8 @@ START = (
     "has the curve over the scale of the start (beyond the papers; docs/deep.md)."
 )
 TURNING = (
-    "Most of it is over before epoch 5: an epoch has 625 steps in the text and 1000 in the code."
+    "Most of the recovery happens before epoch 5: an epoch has 625 steps in the text and 1000 "
+    "in the code."
 )
 ONE_RUN = (
     "The paper does not say whether a title is one run or a mean. It agrees if it lies between the "

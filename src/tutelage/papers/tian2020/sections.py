@@ -19,8 +19,8 @@ from tutelage.papers.tian2020 import (
 from tutelage.papers.tian2020.readings import figure
 
 _RECORDED = (
-    "trains again what was recorded, for hours, or minutes on a graphics processor, and says of "
-    "every row whether it still holds"
+    "repeats the recorded trainings, which takes hours, or minutes on a graphics processor, and "
+    "reports for every row whether it still holds"
 )
 _BOTH = (
     "Above in the setting of the authors' public code (σ = 1.5, students that start small), below "
@@ -115,9 +115,9 @@ SECTIONS = (
     Section(
         "theorem7",
         "Theorem 7: winners, symmetric students, and the slow escape",
-        "How lengths of filters grow against each other along a descent, what happens if all "
-        "students feel the same residue, and how long a student node needs that starts opposite to "
-        "its teacher node. The picture has two nodes of which the first feels εw* more, from three "
+        "Relative growth of the lengths of filters along a descent, what happens if all students "
+        "feel the same residue, and how long a student node needs that starts opposite to its "
+        "teacher node. The picture has two nodes of which the first feels εw* more, from three "
         "starts for each ε: the ratio of their lengths grows as exp(ε‖w*‖t) (dashed), until the "
         "second one has turned around to -w* (right) and grows again.",
         _theorem_7,
@@ -183,8 +183,8 @@ SECTIONS = (
         "channels of a pruned teacher, and the accuracy on images that were not learned: with "
         "learning rates that are divided by the multiple, and with one for all.",
         cifar.fig_8,
-        "trains again what was recorded, 3 runs of 100 epochs on 50,000 images, if these are "
-        "there; for a graphics processor",
+        "repeats the recorded trainings, 3 runs of 100 epochs on 50,000 images, if the images are "
+        "available; for a graphics processor",
         cifar.outside,
     ),
     Section(
@@ -192,7 +192,7 @@ SECTIONS = (
         "Lemmas 2 to 6: independence of ReLU nodes",
         "Steps of the proofs: ReLU nodes are linearly independent, on a region unless two are "
         "opposite to each other; the direction along a boundary in which another node changes; a "
-        "boundary has points away from those of other nodes; and what a sum does across it.",
+        "boundary has points away from those of other nodes; and the change of a sum across it.",
         _always(critical.independence, small_gradients.lemmas),
     ),
     Section(
