@@ -109,7 +109,7 @@ def study(given, log):
         accuracies=np.asarray(teacher.accuracies),
         **{f"teacher_weights_{i}": np.asarray(W) for i, W in enumerate(teacher.network.weights, 1)},
         **{f"teacher_biases_{i}": np.asarray(b) for i, b in enumerate(teacher.network.biases, 1)},
-        **{f"kept_{i}": nodes for i, nodes in enumerate(teacher.kept, 1)},
+        **{f"kept_{i}": nodes for i, nodes in enumerate(teacher.remaining, 1)},
     )
     done = {} if given.previous is None else recorded(given.previous)
     for run in range(given.runs):

@@ -32,7 +32,7 @@ def lazy_names(
 
 
 def _stub(folder: Path) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the subpackages of a package, and its names by their modules."""
+    """Return the subpackages of a package, and its public names grouped by module."""
     packages: list[str] = []
     names: dict[str, list[str]] = {}
     stub = ast.parse((folder / "__init__.pyi").read_text(encoding="utf-8"))

@@ -67,7 +67,9 @@ WORKERS = {
 CLOSE_MATCH_CUTOFF = 0.7
 
 
-def unknown_name_error(name: str, received: str, there: Iterable[str], listed: str) -> InputError:
+def unknown_name_error(
+    name: str, received: str, available: Iterable[str], listed: str
+) -> InputError:
     """Return the error for an unknown name: why it does not exist, or the name that is closest.
 
     name: with the dashes of an option or without.
@@ -77,7 +79,7 @@ def unknown_name_error(name: str, received: str, there: Iterable[str], listed: s
     word = name.lstrip("-").replace("-", "_")
     if word in UNSUPPORTED:
         return InputError(name, received, UNSUPPORTED[word], PAGE)
-    matches = difflib.get_close_matches(name, list(there), n=1, cutoff=CLOSE_MATCH_CUTOFF)
+    matches = difflib.get_close_matches(name, list(available), n=1, cutoff=CLOSE_MATCH_CUTOFF)
     return InputError(name, received, listed, matches[0] if matches else PAGE)
 
 
@@ -105,11 +107,11 @@ def with_checked_arguments(kind: Class) -> Class:
     signature = inspect.signature(make)
 
     @wraps(make)
-    def made(self: object, *args: Any, **options: Any) -> Any:
+    def checked(self: object, *args: Any, **options: Any) -> Any:
         bind_arguments(signature, kind.__name__, (self, *args), options)
         return make(self, *args, **options)
 
-    setattr(kind, method, made)
+    setattr(kind, method, checked)
     return kind
 
 
@@ -139,9 +141,9 @@ def _problem(
 
 
 def _unknown_argument(
-    name: str, called: str, there: Mapping[str, object], listed: str
+    name: str, called: str, available: Mapping[str, object], listed: str
 ) -> InputError:
     received = f"an argument that {called} does not have"
     if name in USAGE_OF_ARGUMENT:
         return InputError(name, received, listed, USAGE_OF_ARGUMENT[name].format(name=name))
-    return unknown_name_error(name, received, there, listed)
+    return unknown_name_error(name, received, available, listed)

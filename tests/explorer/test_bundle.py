@@ -22,7 +22,7 @@ def test_each_module_stands_once_and_before_those_that_import_it():
 def test_the_browser_is_told_of_all_modules_at_once():
     page = (bundle.STATIC / "index.html").read_text(encoding="utf-8")
     matches = re.findall(r'modulepreload" href="/static/(\w+\.js)"', page)
-    assert sorted([*matches, bundle.FIRST]) == MODULES
+    assert sorted([*matches, bundle.ENTRY_MODULE]) == MODULES
 
 
 @pytest.mark.parametrize("form", ['import "./a.js";', "export default 1;", "export { a };"])

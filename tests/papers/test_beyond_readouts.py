@@ -43,9 +43,9 @@ def test_relu_units_with_two_layers_approach_the_law_at_any_rates():
 @pytest.mark.slow
 @pytest.mark.parametrize("g", [tl.Erf(), tl.ReLU()])
 def test_the_best_rate_is_lower_than_those_beside_it(g):
-    best, _ = drift.best(g, drift.SHOWN)
+    best, _ = drift.best(g, drift.PRINTED_DRIFT)
     for factor in (0.97, 1.0, 1.03):
-        eta, scenario = factor * best.learning_rate.value, drift.problem(g, drift.SHOWN)
+        eta, scenario = factor * best.learning_rate.value, drift.problem(g, drift.PRINTED_DRIFT)
         point = tl.online.fixed_point(scenario, drift.SOLUTION, eta)
         above = point.generalization_error - best.generalization_error.value
         assert abs(above) < best.generalization_error.error if factor == 1 else above > 0
@@ -53,9 +53,9 @@ def test_the_best_rate_is_lower_than_those_beside_it(g):
 
 @pytest.mark.slow
 def test_a_simulated_student_follows_its_teachers_at_that_distance():
-    best, _ = drift.best(tl.Erf(), drift.SHOWN)
+    best, _ = drift.best(tl.Erf(), drift.PRINTED_DRIFT)
     eta, error = best.learning_rate.value, best.generalization_error.value
-    scenario = drift.problem(tl.Erf(), drift.SHOWN)
+    scenario = drift.problem(tl.Erf(), drift.PRINTED_DRIFT)
     times = np.arange(200.0, 401.0, 20.0)
     runs = tl.simulation.chain(
         scenario, drift.SOLUTION, eta, dimension=5000, until=400, runs=20, seed=2, times=times

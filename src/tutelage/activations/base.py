@@ -20,7 +20,7 @@ from tutelage.activations.hermite import HermiteCoefficients, check_order, check
 from tutelage.activations.projection import project
 
 # The name of an activation shows at most this many values of a parameter.
-MOST = 3
+MAX_VALUES = 3
 Parity = Literal["odd", "even", "none"]
 
 
@@ -217,5 +217,5 @@ def labelled(name: str, parameter: Any, default: Any = None) -> str:
         return f"{name}(traced)"
     if np.ndim(parameter):
         values = [f"{x:g}" for x in np.ravel(parameter)]
-        return f"{name}({', '.join(values[:MOST] + ['…'] * (len(values) > MOST))})"
+        return f"{name}({', '.join(values[:MAX_VALUES] + ['…'] * (len(values) > MAX_VALUES))})"
     return name if parameter == default else f"{name}({float(parameter):g})"

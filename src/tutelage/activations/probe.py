@@ -70,7 +70,7 @@ class _Jump(NamedTuple):
 
     position: Array
     size: Array
-    found: Array
+    is_jump: Array
 
 
 @eqx.filter_jit
@@ -207,7 +207,7 @@ def _square_integrable(values: np.ndarray) -> None:
 
 
 def _no_jump(g: "Custom", jump: _Jump, what: str, hint: str) -> None:
-    if jump.found:
+    if jump.is_jump:
         x, size = float(jump.position), float(jump.size)
         _bounded(g, x)
         x = round(x, 8) + 0.0  # round to the digits that bisection determines, and avoid −0
@@ -219,12 +219,12 @@ def _no_jump(g: "Custom", jump: _Jump, what: str, hint: str) -> None:
         raise InputError("f", received, allowed, hint.format(positions=(*g.positions, x)))
 
 
-def _parity(g: "Custom", here: np.ndarray, there: np.ndarray) -> None:
+def _parity(g: "Custom", values: np.ndarray, mirrored: np.ndarray) -> None:
     if g.declared_parity == "none":
         return
     sign = -1 if g.declared_parity == "odd" else 1
-    difference = np.abs(here - sign * there)
-    if np.max(difference) > PARITY_ROUNDING * max(1.0, np.max(np.abs(here))):
+    difference = np.abs(values - sign * mirrored)
+    if np.max(difference) > PARITY_ROUNDING * max(1.0, np.max(np.abs(values))):
         x = GRID[np.argmax(difference)]
         relation = "f(−x) = −f(x)" if sign < 0 else "f(−x) = f(x)"
         received = f'"{g.declared_parity}" for a function that violates {relation} at x = {x:.4g}'

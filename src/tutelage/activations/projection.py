@@ -165,8 +165,10 @@ def _known(g, s, values, error):
     n = np.arange(order + 1)
     level, slope = _or_zero(g.even_part_level), _or_zero(g.odd_part_slope)
     exact = jnp.where(n == 0, level, jnp.where(n == 1, s * slope, 0.0))
-    known = _known_orders(g, order)
-    return jnp.where(known, exact, values), jnp.where(known, 2 * EPSILON * abs(exact), error)
+    by_symmetry = _known_orders(g, order)
+    return jnp.where(by_symmetry, exact, values), jnp.where(
+        by_symmetry, 2 * EPSILON * abs(exact), error
+    )
 
 
 def _or_zero(number):

@@ -140,7 +140,7 @@ def _lambda(C_ii: Array, C_ij: Array, C_jj: Array, n_i: Array, n_j: Array) -> Ar
 
 
 def _not_negative(x: Array, scale: Array) -> Array:
-    """Return x, or 0 where rounding makes it less than minus half of ``scale``.
+    """Return x, or 0 where rounding has made it less than -``scale``/2.
 
     Where fields coincide x is 0, or rounding of either sign: it stays as it is, since a bound at 0
     would cut its derivatives in one place of a compiled program and not in another.

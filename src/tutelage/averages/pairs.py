@@ -99,15 +99,15 @@ def _without_kinks(
     rows, columns = variance[..., :K, None], variance[..., None, :]
     c = C[..., :K, :]
     # erf' = √(2/π) exp(-x²/2): a Gaussian factor adds one to the inverse variance.
-    both = own.e * units.e * (2 / math.pi)
+    product = own.e * units.e * (2 / math.pi)
     Lambda = _determinant(rows, c, columns) + 1 + rows + columns
-    slopes = own.m * units.m + both / jnp.sqrt(Lambda)
+    slopes = own.m * units.m + product / jnp.sqrt(Lambda)
     root = math.sqrt(2 / math.pi)
     slopes = slopes + root * (
         own.e * units.m / jnp.sqrt(1 + rows) + own.m * units.e / jnp.sqrt(1 + columns)
     )
     curvature = (
-        -c / (1 + rows) * (both / jnp.sqrt(Lambda) + root * own.e * units.m / jnp.sqrt(1 + rows))
+        -c / (1 + rows) * (product / jnp.sqrt(Lambda) + root * own.e * units.m / jnp.sqrt(1 + rows))
     )
     # The constant part of a unit only meets the delta function of g'': ⟨g''⟩ = 2 d p(0).
     density = root / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))

@@ -22,7 +22,7 @@ from tutelage.bridge.recognition import Recognised, recognised
 
 EXAMPLES = 64
 # Outputs are sums of this many rounding errors, and fields may be ill-conditioned.
-ROUNDINGS, LEAST = 100, 1e-10
+ROUNDINGS, MIN_TOLERANCE = 100, 1e-10
 FIELDS = np.linspace(-8.0, 8.0, 1025)
 HINT = "a model of two dense layers and an activation; or layer=NAME for the weights of one layer"
 
@@ -120,15 +120,15 @@ class Trial:
     function: Function | None
     scaled: bool
     factor: float
-    known: Recognised | None
+    recognised: Recognised | None
 
     def oddity(self) -> int:
         """Sort key of activations: known ones first, then those with factor 1, then in the order
         of the input.
         """
-        if self.known is None:
+        if self.recognised is None:
             return 2
-        return int(abs(self.factor * self.known.factor - 1) > 1e-3)
+        return int(abs(self.factor * self.recognised.factor - 1) > 1e-3)
 
 
 def _known(network: Description, g: Function | None) -> Recognised | None:
@@ -178,7 +178,7 @@ def _tried(network: Description, g: Function | None, scaled: bool) -> Trial | No
 
 def tolerance(network: Description) -> float:
     """Relative tolerance of comparisons with an evaluated network."""
-    return max(LEAST, ROUNDINGS * network.precision)
+    return max(MIN_TOLERANCE, ROUNDINGS * network.precision)
 
 
 def _fields(network: Description, scaled: bool, ξ: np.ndarray) -> np.ndarray:
@@ -188,7 +188,7 @@ def _fields(network: Description, scaled: bool, ξ: np.ndarray) -> np.ndarray:
 
 
 def _readout(network: Description, outputs: int) -> np.ndarray:
-    """Return v; without a second layer the identity or a sum, by the number of outputs."""
+    """Return v; without a second layer the identity, or a row of ones for a single output."""
     if len(network.layers) == 2:
         return network.layers[1].weights
     K = len(network.layers[0].weights)
@@ -245,8 +245,8 @@ def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | N
 
 def _assembled(network: Description, trial: Trial) -> Units:
     first, *second = network.layers
-    K, known = len(first.weights), trial.known
-    factor = trial.factor * (1.0 if known is None else known.factor)
+    K, recognised = len(first.weights), trial.recognised
+    factor = trial.factor * (1.0 if recognised is None else recognised.factor)
     readout = second[0].weights if second else None
     if factor != 1:
         readout = factor * (np.ones((1, K)) if readout is None else readout)
@@ -256,7 +256,7 @@ def _assembled(network: Description, trial: Trial) -> Units:
         readout,
         _output_bias(network),
         trial.function,
-        None if known is None else known.activation,
+        None if recognised is None else recognised.activation,
         trial.scaled,
         factor,
     )

@@ -129,9 +129,9 @@ def _unknown_decays(problem: Problem) -> list[tuple[str, float, float, float]]:
     present = (float(scenario.weight_decay), float(scenario.readout_decay))
     rows = zip(("weight_decay", "readout_decay"), problem.decays, present, strict=True)
     return [
-        (name, optimizer.weight_decay, γ, there)
-        for name, γ, there in rows
-        if not math.isclose(γ, there, rel_tol=SAME_DECAY)
+        (name, optimizer.weight_decay, γ, value)
+        for name, γ, value in rows
+        if not math.isclose(γ, value, rel_tol=SAME_DECAY)
     ]
 
 

@@ -16,7 +16,7 @@ from tutelage.deep.measures import correlation
 from tutelage.runs.provenance import recorded
 
 
-def _not_in_the_dataset(found: xr.Dataset) -> Any:
+def _not_in_the_dataset(dataset: xr.Dataset) -> Any:
     allowed = "a result does not contain the networks and the data"
     raise InputError("student", "a user's network", allowed, "tl.bridge.correlations again")
 
@@ -84,8 +84,8 @@ def _nodes(
     """Activations of the nodes, examples and places as rows."""
     if callable(network) and reader_of(network) is None:
         allowed = "it has to be a function from data to activations"
-        found = value_of(argument, network, data, allowed=allowed, hint="lambda x: hidden(x)")
-        f = finite_array(argument, as_array(argument, found))
+        dataset = value_of(argument, network, data, allowed=allowed, hint="lambda x: hidden(x)")
+        f = finite_array(argument, as_array(argument, dataset))
     else:
         description = read(argument, network)
         if layer > len(description.layers):

@@ -130,15 +130,15 @@ def _words(layer: Layer) -> str:
     return f"{layer.name}: {into} to {out}{turned}, {bias}"
 
 
-def described(argument: str, framework: str, layers: Sequence[Layer], **known: Any) -> Description:
+def described(argument: str, framework: str, layers: Sequence[Layer], **fields: Any) -> Description:
     """Describe layers in the order in which their shapes fit."""
     if not layers:
-        strange = ", ".join(known.get("strange", ())) or "nothing"
+        strange = ", ".join(fields.get("strange", ())) or "nothing"
         allowed = "there has to be a layer of weights, a matrix"
         raise InputError(
             argument, f"a network ({framework}) with {strange}", allowed, "Linear or Dense layers"
         )
-    description = Description(framework, tuple(layers), **known)
+    description = Description(framework, tuple(layers), **fields)
     return replace(description, layers=_in_order(argument, description))
 
 
@@ -173,12 +173,12 @@ def check_finite(argument: str, network: Description) -> None:
             finite_array(f"{argument}.{name}", x)
 
 
-def _in_order(argument: str, found: Description) -> tuple[Layer, ...]:
+def _in_order(argument: str, description: Description) -> tuple[Layer, ...]:
     """Return layers in the given order if their shapes fit, else in the only order that fits."""
-    layers = found.layers
+    layers = description.layers
     if _fit(layers):
         return layers
-    orders = permutations(layers) if len(layers) <= MOST_LAYERS and not found.ordered else ()
+    orders = permutations(layers) if len(layers) <= MOST_LAYERS and not description.ordered else ()
     fitting = [order for order in orders if _fit(order)]
     if len(fitting) == 1:
         return fitting[0]

@@ -72,8 +72,10 @@ def pair(
     student: object, teacher: object, layers: LayerNames, scaled: bool | None
 ) -> tuple[Units, Units]:
     """Return the hidden layers of student and teacher, which need the same number of inputs."""
-    both = (("student", student, layers[0]), ("teacher", teacher, layers[1]))
-    J, B = (hidden(argument, read(argument, one), name, scaled) for argument, one, name in both)
+    arguments = (("student", student, layers[0]), ("teacher", teacher, layers[1]))
+    J, B = (
+        hidden(argument, read(argument, one), name, scaled) for argument, one, name in arguments
+    )
     n, m = J.weights.shape[1], B.weights.shape[1]
     if n != m:
         turned = len(J.weights) == len(B.weights)

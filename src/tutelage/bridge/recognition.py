@@ -104,9 +104,9 @@ def _kinks(g: Callable[[np.ndarray], np.ndarray]) -> tuple[float, ...]:
     slope = np.max(np.abs(np.diff(y))) / (x[1] - x[0])
     # A kink changes the slope in one or two intervals; a smooth bend changes its neighbours as
     # much.
-    beside = np.maximum(np.roll(bend, 3), np.roll(bend, -3))
+    neighbours = np.maximum(np.roll(bend, 3), np.roll(bend, -3))
     kinks: list[float] = []
-    for i in np.flatnonzero(bend > 3 * beside + KINK / 4 * slope * (x[1] - x[0])):
+    for i in np.flatnonzero(bend > 3 * neighbours + KINK / 4 * slope * (x[1] - x[0])):
         a, b = x[i], x[i + 2]
         while b - a > 1e-9:
             points = np.linspace(a, b, 9)

@@ -69,30 +69,33 @@ class _Records:
             self.keep([step % self.stride == 0 for step in self.steps])
 
     def keep(self, which: list[bool]) -> None:
-        def kept(entries: list[Any]) -> list[Any]:
+        def every_second(entries: list[Any]) -> list[Any]:
             return [x for x, there in zip(entries, which, strict=True) if there]
 
-        self.steps = kept(self.steps)
-        self.values = {name: kept(entries) for name, entries in self.values.items()}
+        self.steps = every_second(self.steps)
+        self.values = {name: every_second(entries) for name, entries in self.values.items()}
 
 
-def _rate(given: float | None, optimizer: Optimizer | None) -> Any:
+def _rate(learning_rate: float | None, optimizer: Optimizer | None) -> Any:
     """Return the given learning rate, or else the optimizer's."""
     rates = () if optimizer is None else optimizer.rates
-    if given is None:
+    if learning_rate is None:
         if len(rates) == 1:
             return rates[0]
         received = f"{len(rates)} rates of the optimizer" if optimizer is not None else "none"
         allowed = "one learning rate is needed: the rate of the first layer"
         raise InputError("learning_rate", received, allowed, "learning_rate=0.5 / N")
-    finite_number("learning_rate", given, above=0.0, hint="0.5 / N")
-    if optimizer is None or not rates or optimizer.includes_momentum(given):
-        return given
-    if not any(math.isclose(given, rate, rel_tol=SAME_RATE) for rate in rates):
-        received, allowed = f"{given:g}", f"the optimizer has {', '.join(f'{x:g}' for x in rates)}"
+    finite_number("learning_rate", learning_rate, above=0.0, hint="0.5 / N")
+    if optimizer is None or not rates or optimizer.includes_momentum(learning_rate):
+        return learning_rate
+    if not any(math.isclose(learning_rate, rate, rel_tol=SAME_RATE) for rate in rates):
+        received, allowed = (
+            f"{learning_rate:g}",
+            f"the optimizer has {', '.join(f'{x:g}' for x in rates)}",
+        )
         hint = "learning_rate=None for the rate of the optimizer"
         raise InputError("learning_rate", received, allowed, hint)
-    return given
+    return learning_rate
 
 
 def numbers_by_label(blocks: dict[str, np.ndarray]) -> dict[str, float]:
@@ -302,7 +305,7 @@ class Recorder:
             self._continue_file(step, network)
 
     def _weights(self, network: Description) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-        """Return J, c v and biases of a student like the first one."""
+        """Return J, c v and biases of a student that has the structure of the first one."""
         first = self._student
         assert first is not None
         one, *second = network.layers
@@ -422,10 +425,10 @@ class Recorder:
         self._write(self._dataset())
         self._pause = max(SECONDS, (self._saved - begun) / SHARE)
 
-    def _write(self, found: xr.Dataset) -> None:
+    def _write(self, dataset: xr.Dataset) -> None:
         assert isinstance(self._path, Path)
         try:
-            results.save(found, self._path)
+            results.save(dataset, self._path)
         except OSError as problem:
             words = f"record {str(self._path)!r} could not be written ({files.reason(problem)})"
             warnings.warn(f"{words}: the training continues", RuntimeWarning, stacklevel=3)
@@ -506,7 +509,7 @@ class Recorder:
         return callbacks.lightning(self)
 
     def keras(self, *, step: int = 0) -> Any:
-        """Return a callback for ``model.fit``; with steps_per_execution, a divisor of ``every``.
+        """Return a callback for ``model.fit``; steps_per_execution has to divide ``every``.
 
         step: the number of steps that a resumed training has behind it.
         """

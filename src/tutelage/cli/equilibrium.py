@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tutelage.equilibrium import State, Transitions
 
 FAMILIES = {name: unit.parameter for name, unit in UNITS.items() if unit.parameter is not None}
-BEYOND = 1.6  # curves go on for this multiple of the last transition
-WITHOUT = 50.0  # where there is no transition
+LOAD_FACTOR = 1.6  # curves go on for this multiple of the last transition
+LOAD_WITHOUT_TRANSITION = 50.0  # where there is no transition
 POINTS = 801
 SYMBOLS = {"appears": "α_s", "coexists": "α_c", "unstable": "α_d"}
 LOADS = {
@@ -161,22 +161,22 @@ def _minima(g: "Activation", K: int | float, load: float | None) -> tuple["State
     return () if load is None else equilibrium.states(g, K, load)
 
 
-def _last(found: "Transitions") -> float:
+def _last(transitions: "Transitions") -> float:
     """Return a load beyond all transitions."""
-    loads = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
-    return BEYOND * max(loads, default=WITHOUT / BEYOND)
+    loads = [float(e.value) for e in (transitions.coexists, transitions.unstable) if e is not None]
+    return LOAD_FACTOR * max(loads, default=LOAD_WITHOUT_TRANSITION / LOAD_FACTOR)
 
 
 def _for_json(
-    curves: "xr.Dataset", found: "Transitions", minima: tuple["State", ...]
+    curves: "xr.Dataset", transitions: "Transitions", minima: tuple["State", ...]
 ) -> dict[str, Any]:
     """Convert the requested transitions, curves and states to JSON."""
     return {
         **printing.dataset_for_json(curves),
-        "order": found.order,
-        **{name: printing.estimate_for_json(getattr(found, name)) for name in LOADS},
-        **{name: printing.for_json(getattr(found, name)) for name in ("jump", "width")},
-        "reasons": dict(found.reasons),
+        "order": transitions.order,
+        **{name: printing.estimate_for_json(getattr(transitions, name)) for name in LOADS},
+        **{name: printing.for_json(getattr(transitions, name)) for name in ("jump", "width")},
+        "reasons": dict(transitions.reasons),
         "states": [_state_for_json(state) for state in minima],
     }
 
@@ -187,13 +187,13 @@ def _state_for_json(state: "State") -> dict[str, Any]:
     return {**values, "stable": state.stable, "site_stable": state.site_stable}
 
 
-def _print_transitions(name: str, units: str, found: "Transitions") -> None:
-    order = "absent" if found.order == "none" else found.order
+def _print_transitions(name: str, units: str, transitions: "Transitions") -> None:
+    order = "absent" if transitions.order == "none" else transitions.order
     title = f"{printing.plain(name)}, K = {units}: the transition is {order}"
     headings = printing.framed(title, "load", "α", "error")
-    printing.estimates_table(headings, found, LOADS, ".10f", ".0e")
-    if found.jump:
-        print(f"At α_c the specialization |R - S| jumps to {found.jump:.6g}.")
+    printing.estimates_table(headings, transitions, LOADS, ".10f", ".0e")
+    if transitions.jump:
+        print(f"At α_c the specialization |R - S| jumps to {transitions.jump:.6g}.")
 
 
 def _print_states(load: float, minima: tuple["State", ...]) -> None:
@@ -244,10 +244,10 @@ def _diagram(
         ends = [equilibrium.transitions(g, K) for g in (units[0], units[-1])]
         first = min(
             (float(transitions.appears.value) for transitions in ends if transitions.appears),
-            default=WITHOUT,
+            default=LOAD_WITHOUT_TRANSITION,
         )
         # From below the lowest line to above the highest, spaced logarithmically.
-        loads = np.geomspace(first / BEYOND, max(map(_last, ends)), len(parameters))
+        loads = np.geomspace(first / LOAD_FACTOR, max(map(_last, ends)), len(parameters))
     options = {"units": K, "loads": loads, "workers": 1, "progress": True}
     return sweeps.run(equilibrium.phases, {"activation": units}, **options)
 

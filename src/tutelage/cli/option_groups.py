@@ -20,7 +20,7 @@ GROUPS = {
         *("as_json", "out", "plot", "plot_style", "animation", "checkpoint", "folder", "store"),
     ),
 }
-OTHER = "What to compute"
+GENERAL = "What to compute"
 SHORT = 8  # a command with fewer options has one list
 
 
@@ -35,10 +35,10 @@ def write_options(command: Any, context: Any, formatter: Any) -> None:
         _write(formatter, "Options", list(records.values()))
         return
     general = [records.pop("help")] if "help" in records else []
-    headings = [*list(GROUPS)[:-1], OTHER, "Output"]
+    headings = [*list(GROUPS)[:-1], GENERAL, "Output"]
     of_name = {name: heading for heading, names in GROUPS.items() for name in names}
     for heading in headings:
-        chosen = [r for name, r in records.items() if of_name.get(name, OTHER) == heading]
+        chosen = [r for name, r in records.items() if of_name.get(name, GENERAL) == heading]
         _write(formatter, heading, chosen + (general if heading == "Output" else []))
 
 

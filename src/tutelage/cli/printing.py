@@ -59,25 +59,25 @@ def framed(title: str, *headings: str) -> "Table":
     return Table(*headings, title=title)
 
 
-def show(made: "Table") -> None:
+def show(table: "Table") -> None:
     """Print a table, or each row as a list on a terminal too narrow for its numbers."""
     from rich.table import Table
 
     screen = console()
-    space = 2 if made.box is None else 3  # around each column
-    spare = screen.width - 1 - sum(_unbroken(column) + space for column in made.columns)
+    space = 2 if table.box is None else 3  # around each column
+    spare = screen.width - 1 - sum(_unbroken(column) + space for column in table.columns)
     if spare >= 0:
-        for column in made.columns:
+        for column in table.columns:
             width = max(len(line) for line in _lines(column))
             column.width = min(width, _unbroken(column) + spare)
             spare -= column.width - _unbroken(column)
-        screen.print(made)
+        screen.print(table)
         return
-    for line in (made.title, made.caption):
+    for line in (table.title, table.caption):
         if line:
             screen.print(line)
-    headings = [str(column.header) for column in made.columns]
-    for cells in zip(*(column.cells for column in made.columns), strict=True):
+    headings = [str(column.header) for column in table.columns]
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
         row = Table.grid(padding=(0, 2))
         for heading, cell in zip(headings, cells, strict=True):
             row.add_row(heading, cell)
@@ -113,17 +113,17 @@ def number_or_dash(value: float, digits: str) -> str:
 
 
 def estimates_table(
-    made: "Table", found: Any, names: Mapping[str, str], value: str, error: str
+    table: "Table", finding: Any, names: Mapping[str, str], value: str, error: str
 ) -> None:
     """Build a table of findings: an estimate with its error, or the reason why there is none."""
     for name, words in names.items():
-        estimate = getattr(found, name)
+        estimate = getattr(finding, name)
         if estimate is None:
-            made.add_row(words, "none", found.reasons.get(name, ""))
+            table.add_row(words, "none", finding.reasons.get(name, ""))
         else:
             numbers = float(estimate.value), float(estimate.error)
-            made.add_row(words, f"{numbers[0]:{value}}", f"{numbers[1]:{error}}")
-    show(made)
+            table.add_row(words, f"{numbers[0]:{value}}", f"{numbers[1]:{error}}")
+    show(table)
 
 
 def for_json(value: Any) -> Any:
@@ -189,7 +189,7 @@ def shown_rows(table: "Table", count: int) -> list[int]:
     """Return the numbers of at most `MAX_ROWS` rows; the caption counts those left out."""
     import numpy as np
 
-    shown = np.unique(np.linspace(0, count - 1, min(count, MAX_ROWS)).round().astype(int))
-    if len(shown) < count:
-        table.caption = f"{len(shown)} of {count} rows; --json prints all of them, --out saves them"
-    return shown.tolist()
+    rows = np.unique(np.linspace(0, count - 1, min(count, MAX_ROWS)).round().astype(int))
+    if len(rows) < count:
+        table.caption = f"{len(rows)} of {count} rows; --json prints all of them, --out saves them"
+    return rows.tolist()

@@ -203,9 +203,9 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
     from tutelage.simulation import aligned, compare, summary
 
     try:
-        alike = aligned(runs, theory)
-        units = "" if alike["R"].equals(runs["R"]) else ", units relabelled in the same order"
-        means = summary(alike)
+        relabelled = aligned(runs, theory)
+        units = "" if relabelled["R"].equals(runs["R"]) else ", units relabelled in the same order"
+        means = summary(relabelled)
     except ComputationError:  # more units than can be relabelled in all ways
         means, units = summary(runs), ", units in the order of each run"
     if theory is None:
@@ -216,44 +216,44 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
         return Study(means, units, theory, reason=str(problem))
 
 
-def _picture(figures: Any, found: Study) -> Any:
+def _picture(figures: Any, study: Study) -> Any:
     """Draw the comparison with the theory if there is one, else the relabelled runs."""
-    if found.comparison is not None:
-        return figures.comparison(found.comparison)[0].figure
-    return figures.learning_curves(found.summary, found.theory)[0].figure
+    if study.comparison is not None:
+        return figures.comparison(study.comparison)[0].figure
+    return figures.learning_curves(study.summary, study.theory)[0].figure
 
 
-def _for_json(runs: "xr.Dataset", found: Study) -> dict[str, Any]:
+def _for_json(runs: "xr.Dataset", study: Study) -> dict[str, Any]:
     """Convert all runs, and theory and verdict if requested, to JSON."""
     content = printing.dataset_for_json(runs)
-    if found.theory is None:
+    if study.theory is None:
         return content
-    content["theory"] = printing.dataset_for_json(found.theory)
+    content["theory"] = printing.dataset_for_json(study.theory)
     content["comparison"] = None
-    if found.comparison is not None:
-        content["comparison"] = _comparison_for_json(found.comparison)
+    if study.comparison is not None:
+        content["comparison"] = _comparison_for_json(study.comparison)
     return content
 
 
-def _comparison_for_json(found: "Comparison") -> dict[str, Any]:
+def _comparison_for_json(comparison: "Comparison") -> dict[str, Any]:
     """Convert the verdict, the deviation and its part beyond a bias to JSON."""
-    content: dict[str, Any] = {name: getattr(found, name) for name in VERDICT}
+    content: dict[str, Any] = {name: getattr(comparison, name) for name in VERDICT}
     for name in ("raw", "beyond_bias"):
-        deviation = getattr(found, name)
+        deviation = getattr(comparison, name)
         content[name] = deviation and {k: printing.for_json(x) for k, x in vars(deviation).items()}
     return content
 
 
-def _print(runs: "xr.Dataset", found: Study) -> None:
+def _print(runs: "xr.Dataset", study: Study) -> None:
     """Print how the runs ended, their last overlaps and errors, and the verdict on the theory."""
     from tutelage.model.layout import BLOCKS
 
-    last = found.summary.isel(time=-1)
+    last = study.summary.isel(time=-1)
     has_several = int(last["present"]) > 1
     heading = f"{runs.sizes['run']} to α = {float(last['time']):.6g}, {_divergence(runs)}"
     table = printing.table("runs", heading)
     if has_several:
-        table.add_row("", f"mean over runs ± standard deviation{found.units}")
+        table.add_row("", f"mean over runs ± standard deviation{study.units}")
     symbols = {b.name: b.symbol for b in sorted(BLOCKS)} | {"generalization_error": "error"}
     for name, symbol in symbols.items() if int(last["present"]) else ():
         if name not in last:
@@ -261,8 +261,8 @@ def _print(runs: "xr.Dataset", found: Study) -> None:
         mean, spread = last[name].values, last[f"{name}_spread"].values if has_several else None
         words = printing.matrix(mean, spread) if mean.ndim else _error(mean, spread)
         table.add_row(f"final {symbol}", words)
-    if found.theory is not None:
-        table.add_row("theory", str(found.comparison or f"not compared: {found.reason}"))
+    if study.theory is not None:
+        table.add_row("theory", str(study.comparison or f"not compared: {study.reason}"))
     printing.console().print(table)
 
 

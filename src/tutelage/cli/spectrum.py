@@ -177,13 +177,13 @@ def _examples(text: str, inputs: str, labels: str) -> "Examples":
     return spectra.load_examples(text, inputs=inputs, labels=labels)
 
 
-def _network(found: Any, hidden: str, activation: str, beta: Beta) -> Any:
+def _network(examples: Any, hidden: str, activation: str, beta: Beta) -> Any:
     from tutelage.spectra import Classifier
 
     layers = options.layers("--hidden", hidden)
     unit = options.activation("--activation", activation)
     words: Any = beta.value.replace("-", " ")
-    return Classifier(found.sizes(*layers), unit, words)
+    return Classifier(examples.sizes(*layers), unit, words)
 
 
 def _beta_start(network: Any, text: str | None) -> Any:
@@ -205,7 +205,7 @@ def _optimizer(name: Optimizer, learning_rate: float, decay: float) -> Any:
 
 def _train(
     network: Any,
-    found: Any,
+    examples: Any,
     epochs: int,
     runs: int,
     seed: int,
@@ -223,7 +223,7 @@ def _train(
     chosen = np.unique(np.linspace(0, len(at) - 1, min(spectra, len(at))).astype(int))
     return train(
         network,
-        found,
+        examples,
         epochs=epochs,
         recorded=at,
         spectra=at[chosen],

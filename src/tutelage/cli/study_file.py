@@ -150,42 +150,42 @@ def _over(content: Mapping[str, Any]) -> Any:
     return {name: _values(name, x) for name, x in _table(content, "over").items()}
 
 
-def _values(name: str, given: Any) -> list[Any]:
+def _values(name: str, entry: Any) -> list[Any]:
     """Parse a list or a range."""
-    if isinstance(given, list):
-        return [_value(name, x) for x in given]
+    if isinstance(entry, list):
+        return [_value(name, x) for x in entry]
     ends = {"from", "to", "count"}
-    if not isinstance(given, dict) or not ends <= set(given) <= {*ends, "spacing"}:
+    if not isinstance(entry, dict) or not ends <= set(entry) <= {*ends, "spacing"}:
         hint = "{ from = 0.1, to = 1.0, count = 10 }, also with spacing = 'log'"
-        raise _refused(name, short_repr(given), "it has to be a list or a range", hint)
+        raise _refused(name, short_repr(entry), "it has to be a list or a range", hint)
     import numpy as np
 
-    first, last, count = given["from"], given["to"], given["count"]
-    spacing = given.get("spacing", "linear")
+    first, last, count = entry["from"], entry["to"], entry["count"]
+    spacing = entry.get("spacing", "linear")
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (first, last))
     if not numbers or not isinstance(count, int) or count < 2 or spacing not in ("linear", "log"):
-        raise _refused(name, short_repr(given), "from and to are numbers, count is 2 or more")
+        raise _refused(name, short_repr(entry), "from and to are numbers, count is 2 or more")
     if count > MAX_COUNT:
-        raise _refused(name, short_repr(given), f"count is at most {MAX_COUNT}")
+        raise _refused(name, short_repr(entry), f"count is at most {MAX_COUNT}")
     if spacing == "log" and not (first > 0 and last > 0):
-        raise _refused(name, short_repr(given), "a logarithmic range has positive ends")
+        raise _refused(name, short_repr(entry), "a logarithmic range has positive ends")
     make = np.geomspace if spacing == "log" else np.linspace
     return [float(x) for x in make(first, last, count)]
 
 
-def _value(name: str, given: Any) -> Any:
+def _value(name: str, entry: Any) -> Any:
     """Convert names of units to activations, and tables with a type to objects of it."""
     from tutelage.runs.recompute import from_json
 
-    if name in UNITS and isinstance(given, str):
-        return options.activation(f"{name} in the file", given)
-    return from_json(given, name, "sweeps.run") if isinstance(given, dict) else given
+    if name in UNITS and isinstance(entry, str):
+        return options.activation(f"{name} in the file", entry)
+    return from_json(entry, name, "sweeps.run") if isinstance(entry, dict) else entry
 
 
-def _scenario(given: dict[str, Any]) -> Any:
+def _scenario(table: dict[str, Any]) -> Any:
     from tutelage.model import Committee, Scenario
 
-    parts = dict(given)
+    parts = dict(table)
     sizes = {name: parts.pop(name, 2) for name in ("student", "teacher")}
     unit = parts.pop("activation", "relu")
     units = {name: parts.pop(f"{name}_activation", unit) for name in sizes}
@@ -198,21 +198,21 @@ def _scenario(given: dict[str, Any]) -> Any:
     return Scenario(networks["student"], networks["teacher"], **parts)
 
 
-def _start(scenario: Any, given: dict[str, Any]) -> Any:
+def _start(scenario: Any, table: dict[str, Any]) -> Any:
     from tutelage.model import Overlaps
 
-    if not given:
+    if not table:
         return options.start(scenario, None, "1e-3")
-    if set(given) != {"Q", "R"}:
-        raise _refused("start", short_repr(sorted(given)), "it has Q and R, or is left out")
-    return Overlaps(**given, T=scenario.T)
+    if set(table) != {"Q", "R"}:
+        raise _refused("start", short_repr(sorted(table)), "it has Q and R, or is left out")
+    return Overlaps(**table, T=scenario.T)
 
 
-def _keep(given: Any) -> Any:
+def _keep(entry: Any) -> Any:
     from tutelage.sweeps import last
 
-    if isinstance(given, dict):
-        if set(given) != {"last"}:
-            raise _refused("keep", short_repr(given), 'it has to be names, or { last = ["R"] }')
-        return last(given["last"])
-    return given
+    if isinstance(entry, dict):
+        if set(entry) != {"last"}:
+            raise _refused("keep", short_repr(entry), 'it has to be names, or { last = ["R"] }')
+        return last(entry["last"])
+    return entry

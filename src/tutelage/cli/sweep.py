@@ -91,15 +91,15 @@ def _run(
     from tutelage import sweeps
     from tutelage.cli import study_file
 
-    given = study_file.read(path)
+    arguments = study_file.read(path)
     if dry_run:
-        _tell_plan(given, store, workers)
+        _tell_plan(arguments, store, workers)
         return
     if scheduler is not None:
         _say_dashboard(scheduler)
     with files:
         options = {"store": store, "start_over": fresh, "retry": retry, "progress": True}
-        study = sweeps.run(**given, **options, workers=scheduler or workers)
+        study = sweeps.run(**arguments, **options, workers=scheduler or workers)
         files.save(study, "the study")
         _show(study, variable, as_json, files)
         if store is not None and not as_json:
@@ -114,13 +114,13 @@ def _say_dashboard(scheduler: str) -> None:
         say(f"the dashboard of {scheduler}: {workers.client.dashboard_link}")
 
 
-def _tell_plan(given: dict[str, Any], store: Path | None, workers: int | None) -> None:
+def _tell_plan(arguments: dict[str, Any], store: Path | None, workers: int | None) -> None:
     from tutelage._memory import in_gib
     from tutelage.runs.progress import in_words
     from tutelage.sweeps.cluster import cores
     from tutelage.sweeps.study import plan
 
-    estimate = printing.waiting(lambda: plan(store=store, **given))
+    estimate = printing.waiting(lambda: plan(store=store, **arguments))
     count = workers or cores()
     table = printing.table("points to compute", str(estimate.points))
     table.add_row("programs to compile", f"{estimate.compilations}, at most, for each worker")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tutelage.activations import Activation
     from tutelage.equilibrium import ThermalState, ThermalTransitions
 
-BEYOND, WITHOUT, POINTS = 2.0, 10.0, 401
+LOAD_FACTOR, LOAD_WITHOUT_TRANSITION, POINTS = 2.0, 10.0, 401
 # Loads of a diagram end at this multiple of the last transition.
 DIAGRAM_END, DIAGRAM_POINTS = 1.3, 101
 SYMBOLS = {"appears": "α̃_s", "coexists": "α̃_c", "unstable": "α̃_d", "agreement": "α̃_g"}
@@ -75,23 +75,28 @@ def _transitions(
     return lambda: equilibrium.transitions(activation, K, **setting)
 
 
-def _last(found: "ThermalTransitions") -> float:
+def _last(transitions: "ThermalTransitions") -> float:
     """Return a load beyond all transitions."""
-    loads = (found.appears, found.coexists, found.unstable)
-    return BEYOND * max((float(e.value) for e in loads if e is not None), default=WITHOUT)
+    loads = (transitions.appears, transitions.coexists, transitions.unstable)
+    return LOAD_FACTOR * max(
+        (float(e.value) for e in loads if e is not None), default=LOAD_WITHOUT_TRANSITION
+    )
 
 
 def _for_json(
-    curves: "xr.Dataset", found: "ThermalTransitions", states: "tuple[ThermalState, ...]"
+    curves: "xr.Dataset", transitions: "ThermalTransitions", states: "tuple[ThermalState, ...]"
 ) -> dict[str, Any]:
     """Convert curves, transitions and states to JSON."""
     return {
         **printing.dataset_for_json(curves),
-        "order": found.order,
-        **{name: printing.estimate_for_json(getattr(found, name)) for name in (*LOADS, "bend")},
-        "jump": printing.for_json(found.jump),
-        "replica_symmetric": found.replica_symmetric,
-        "reasons": dict(found.reasons),
+        "order": transitions.order,
+        **{
+            name: printing.estimate_for_json(getattr(transitions, name))
+            for name in (*LOADS, "bend")
+        },
+        "jump": printing.for_json(transitions.jump),
+        "replica_symmetric": transitions.replica_symmetric,
+        "reasons": dict(transitions.reasons),
         "states": [_state_for_json(state) for state in states],
     }
 
@@ -102,18 +107,18 @@ def _state_for_json(state: "ThermalState") -> dict[str, Any]:
     return {**values, **{name: getattr(state, name) for name in flags}}
 
 
-def _print_transitions(name: str, K: int | float, found: "ThermalTransitions") -> None:
-    order = "absent" if found.order == "none" else found.order
+def _print_transitions(name: str, K: int | float, transitions: "ThermalTransitions") -> None:
+    order = "absent" if transitions.order == "none" else transitions.order
     units = "K → ∞" if math.isinf(K) else f"K = {K}"
     title = (
-        f"{printing.plain(name)}, {units}, T = {found.temperature:g}, {found.approximation}: "
-        f"the transition is {order}"
+        f"{printing.plain(name)}, {units}, T = {transitions.temperature:g}, "
+        f"{transitions.approximation}: the transition is {order}"
     )
     headings = printing.framed(title, "load", "α̃ = P/(KN)", "error")
-    printing.estimates_table(headings, found, LOADS, ".10f", ".0e")
-    if found.jump:
-        print(f"At α̃_c the specialization R - S jumps to {found.jump:.6g}.")
-    if found.replica_symmetric is False:
+    printing.estimates_table(headings, transitions, LOADS, ".10f", ".0e")
+    if transitions.jump:
+        print(f"At α̃_c the specialization R - S jumps to {transitions.jump:.6g}.")
+    if transitions.replica_symmetric is False:
         print("Replica symmetry is unstable at the transition: its numbers are estimates.")
 
 
@@ -160,7 +165,9 @@ def show_diagram(
             found = waiting(lambda: [
                 equilibrium.transitions(activation, K, temperature=T, **setting) for T in ends
             ])  # fmt: skip
-            loads = np.linspace(0.0, DIAGRAM_END * max(map(_last, found)) / BEYOND, DIAGRAM_POINTS)
+            loads = np.linspace(
+                0.0, DIAGRAM_END * max(map(_last, found)) / LOAD_FACTOR, DIAGRAM_POINTS
+            )
         diagram = sweeps.run(
             equilibrium.phases,
             {"temperature": temperatures},

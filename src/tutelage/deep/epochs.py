@@ -67,11 +67,11 @@ def run_epochs(
     return state, _stacked(records)
 
 
-def _records(kept: Mapping[str, np.ndarray]) -> list[Measured]:
-    names = [name for name in kept if name.startswith("measured_")]
+def _records(checkpoint: Mapping[str, np.ndarray]) -> list[Measured]:
+    names = [name for name in checkpoint if name.startswith("measured_")]
     return [
-        {name.removeprefix("measured_"): kept[name][i] for name in names}
-        for i in range(int(kept["recorded"]))
+        {name.removeprefix("measured_"): checkpoint[name][i] for name in names}
+        for i in range(int(checkpoint["recorded"]))
     ]
 
 

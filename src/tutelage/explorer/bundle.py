@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 STATIC = Path(__file__).parent / "static"
-FIRST = "main.js"
+ENTRY_MODULE = "main.js"
 IMPORT = re.compile(
     r'^import \{ (?P<names>[^}]*) \} from "\./(?P<module>\w+)\.js";\n', re.MULTILINE
 )
@@ -55,7 +55,7 @@ def page(data: dict[str, Any], plotly: str) -> str:
 def bundle() -> str:
     """Join the modules into one script, each before the modules that import it."""
     modules: dict[str, str] = {}
-    _collect(FIRST, modules, ())
+    _collect(ENTRY_MODULE, modules, ())
     return '"use strict";\n' + "\n".join(modules.values())
 
 
@@ -69,7 +69,7 @@ def _collect(name: str, modules: dict[str, str], importing: tuple[str, ...]) -> 
 
 
 def _as_function(name: str, text: str) -> str:
-    exported = ", ".join(found["name"] for found in EXPORT.finditer(text))
+    exported = ", ".join(export["name"] for export in EXPORT.finditer(text))
     text = IMPORT.sub(r"const { \g<names> } = module_\g<module>;\n", text)
     body = EXPORT.sub("", text)
     left = re.search(r"^(import|export)\b.*", body, re.MULTILINE)

@@ -47,7 +47,7 @@ def report() -> Path:
 
 
 def _is_own(path: Path, folder: Path) -> bool:
-    """Return whether a path is a file in this folder that is not reached by a link out of it."""
+    """Return whether a path is a regular file inside this folder, and no link."""
     try:
         inside = path.resolve().is_relative_to(folder.resolve())
         return inside and not path.is_symlink() and path.is_file()

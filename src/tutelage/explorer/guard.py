@@ -124,9 +124,9 @@ class Guard:
             return None
         return 403, {}, "open the address with ?token=… that the server has printed"
 
-    def _is_token(self, given: str) -> bool:
+    def _is_token(self, text: str) -> bool:
         assert self.token is not None
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        return hmac.compare_digest(text.encode(), self.token.encode())
 
 
 def _headers(scope: Scope) -> dict[str, list[str]]:

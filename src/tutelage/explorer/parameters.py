@@ -18,7 +18,7 @@ Kind = Literal["number", "integer", "choice", "toggle", "text", "file"]
 State = dict[str, Any]
 # Characters: a float64 has 17 digits, a sign, a point and an exponent.
 MAX_NUMBER_LENGTH = 32
-WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,11 @@ class Parameter:
         try:
             if len(text) > MAX_NUMBER_LENGTH or "_" in text:
                 raise ValueError
-            value = int(text) if self.kind == "integer" and WHOLE.fullmatch(text) else float(text)
+            value = (
+                int(text)
+                if self.kind == "integer" and WHOLE_NUMBER.fullmatch(text)
+                else float(text)
+            )
         except ValueError:
             raise InputError(self.name, short_repr(text), "it has to be a number", hint) from None
         if not math.isfinite(value):
@@ -118,13 +122,13 @@ class Parameter:
             )
         return value
 
-    def _one_of(self, text: str, known: Mapping[str, object]) -> Any:
-        if text not in known:
-            listed = ", ".join(known)
+    def _one_of(self, text: str, choices: Mapping[str, object]) -> Any:
+        if text not in choices:
+            listed = ", ".join(choices)
             raise InputError(
                 self.name, short_repr(text), f"it has to be one of {listed}", f"{self.default}"
             )
-        return known[text]
+        return choices[text]
 
 
 def state_of(parameters: Sequence[Parameter], query: Mapping[str, str]) -> State:

@@ -162,11 +162,11 @@ class Explorer:
                 self.cache[key] = answer.body
 
 
-def _one_of(name: str, value: str, known: dict[str, Any]) -> Any:
-    if value not in known:
-        listed = f"it has to be one of {', '.join(filter(None, known))}"
-        raise InputError(name, short_repr(value), listed, next(iter(known)))
-    return known[value]
+def _one_of(name: str, value: str, choices: dict[str, Any]) -> Any:
+    if value not in choices:
+        listed = f"it has to be one of {', '.join(filter(None, choices))}"
+        raise InputError(name, short_repr(value), listed, next(iter(choices)))
+    return choices[value]
 
 
 def query_of(request: Request) -> dict[str, str]:

@@ -118,8 +118,8 @@ class EigenvalueScale:
         for value in (10.0**k for k in range(-30, 31)):
             if self(value) - self(ticks[-1]) >= gap:
                 ticks.append(value)
-        both = [*(-v for v in ticks[:0:-1]), *ticks]
-        inside = [v for v in both if grid[0] <= self(v) <= grid[-1]]
+        labels = [*(-v for v in ticks[:0:-1]), *ticks]
+        inside = [v for v in labels if grid[0] <= self(v) <= grid[-1]]
         axes.set_xticks([float(self(v)) for v in inside], [power(v) for v in inside])
 
 

@@ -63,8 +63,8 @@ def finite_size(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
         p, width = (dataset.attrs[f"{what}_exponent{end}"] for end in ("", "_standard_error"))
         label = rf"{name} $\sim N^{{-x}}$, $x = {p:.3f} \pm {width:.3f}$"
         # Keeps the lower end of a bar positive on the logarithmic axis.
-        both = [np.minimum(bars, 0.999 * y), bars]
-        axes.errorbar(N, y, yerr=both, fmt=marker, color=tint, label=label)
+        lengths = [np.minimum(bars, 0.999 * y), bars]
+        axes.errorbar(N, y, yerr=lengths, fmt=marker, color=tint, label=label)
         middle = np.exp(np.mean(np.log(y * N**p)))
         axes.plot(N, middle * N**-p, "--", color=tint, linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="$N$", ylabel="rms over overlaps")

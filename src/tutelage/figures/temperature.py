@@ -110,7 +110,9 @@ def _draw(axes: Axes, dataset: xr.Dataset, names: dict[str, str]) -> tuple[list[
 
 
 def _drawn_branches(dataset: xr.Dataset) -> dict[int, str]:
-    """Return kinds by number of branch, without states −R that are those with R by symmetry."""
+    """Return the kinds of branches by number; states −R that equal states R by symmetry are
+    omitted.
+    """
     kinds, R, q = list(map(str, dataset["kind"].values)), dataset["R"].values, dataset["q"].values
     near: Any = {"atol": MIRROR_TOLERANCE, "equal_nan": True}
 

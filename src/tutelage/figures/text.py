@@ -76,7 +76,7 @@ def caption(axes: Any) -> str:
 
 
 def add_to_caption(axes: Axes, *sentences: str) -> None:
-    """Add sentences to the caption, each one once."""
+    """Add sentences to the caption, each only once."""
     _notes(axes).extend(words for words in sentences if words not in _notes(axes))
 
 

@@ -70,7 +70,7 @@ def power(x: float) -> str:
 
 
 def round_ticks(axis: Axis) -> None:
-    """Put the ticks of a linear axis at multiples of 1, 2 or 5, unless they were chosen."""
+    """Put the ticks of a linear axis at multiples of 1, 2 or 5, unless the user has set ticks."""
     if type(axis.get_major_locator()) is AutoLocator:
         axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10]))
 

@@ -140,11 +140,11 @@ class _Sums:
         self.squares = np.zeros_like(self.mean)
 
     def add(self, drawn: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        both = np.stack([np.concatenate(part, axis=-1) for part in zip(*drawn, strict=True)])
-        n, m = self.count, both.shape[1]
-        mean = np.mean(both, axis=1)
+        draws = np.stack([np.concatenate(part, axis=-1) for part in zip(*drawn, strict=True)])
+        n, m = self.count, draws.shape[1]
+        mean = np.mean(draws, axis=1)
         gap = mean - self.mean
-        self.squares += np.sum((both - mean[:, None]) ** 2, axis=1) + gap**2 * n * m / (n + m)
+        self.squares += np.sum((draws - mean[:, None]) ** 2, axis=1) + gap**2 * n * m / (n + m)
         self.mean += gap * m / (n + m)
         self.count = n + m
 

@@ -133,9 +133,9 @@ class Scenario(Numbers):
         self.teacher = check_committee("teacher", teacher)
         self.same_activation = eqx.tree_equal(student.activation, teacher.activation) is True
         self.T = _teacher_overlaps(teacher_overlaps, teacher.units)
-        given = locals()
+        arguments = locals()
         for number in NUMBERS:
-            setattr(self, number.name, number.checked(given[number.name]))
+            setattr(self, number.name, number.checked(arguments[number.name]))
         _check_outputs(student, teacher)
         lengths = {len(x) for x in self._per_run}
         if len(lengths) > 1:

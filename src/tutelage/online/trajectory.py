@@ -290,8 +290,8 @@ def _runs(scenario: Scenario, start: Overlaps, rate: Rate | Scheduled) -> tuple[
     check_fits(
         "start", scenario, start, any_teacher=any_teacher, batched=True, time_dependent_T=True
     )
-    given = (rate.first if isinstance(rate, Rate) else rate.function, rate.readout)
-    every = [np.shape(x) for x in given if not callable(x)]
+    values = (rate.first if isinstance(rate, Rate) else rate.function, rate.readout)
+    every = [np.shape(x) for x in values if not callable(x)]
     rates = next(filter(None, every), ())
     shapes = {shape for shape in (leading, *every, scenario.leading) if shape}
     if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):

@@ -7,7 +7,7 @@ from tutelage._checks import InputError
 
 NAME = "checksum"
 WRITER = "written_by"  # an attribute that every saved file has, and no Dataset in memory
-OURS = frozenset(
+OWN_ATTRIBUTES = frozenset(
     {WRITER, "computed_by", "tutelage_version"}
 )  # each of them shows that this package wrote a file
 
@@ -21,9 +21,9 @@ def of(*parts: bytes) -> str:
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def check(wanted: str, found: str, path: str) -> None:
+def check(wanted: str, computed: str, path: str) -> None:
     """Refuse a file whose contents differ from what was saved."""
-    if wanted != found:
+    if wanted != computed:
         raise InputError(
             "path",
             repr(path),
@@ -37,7 +37,7 @@ def check(wanted: str, found: str, path: str) -> None:
 
 def is_ours(attributes: Collection[str]) -> bool:
     """Return whether a file says that this package wrote it."""
-    return not OURS.isdisjoint(attributes)
+    return not OWN_ATTRIBUTES.isdisjoint(attributes)
 
 
 def missing(path: str) -> InputError:

@@ -207,18 +207,18 @@ def _dataset(below: bytes) -> xr.Dataset:
     _check_head(sizes, columns, len(below))
     rows = csv.reader(lines, strict=True)
     blocks = _blocks(sizes, columns)
-    found: dict[str, xr.Variable] = {}
+    variables: dict[str, xr.Variable] = {}
     for block in blocks:
         shape = [sizes[index] for index in block]
-        names = list(_held(block, blocks, sizes, columns))
+        names = list(_stored_columns(block, blocks, sizes, columns))
         places = {name: heading.index(name) for name in names}
         kinds = {name: columns[name].type for name in names}
         for name, values in _read_block(rows, math.prod(shape), places, kinds).items():
-            found[name] = _variable(xr.Variable(block, values.reshape(shape)), columns[name])
+            variables[name] = _variable(xr.Variable(block, values.reshape(shape)), columns[name])
     if next(rows, None) is not None:
         raise ValueError("there are more rows than the sizes announce")
-    coordinates = {name: x for name, x in found.items() if columns[name].kind == "coordinate"}
-    variables = {name: found[name] for name in columns if name not in coordinates}
+    coordinates = {name: x for name, x in variables.items() if columns[name].kind == "coordinate"}
+    variables = {name: variables[name] for name in columns if name not in coordinates}
     return xr.Dataset(variables, coordinates, attrs)
 
 
@@ -268,7 +268,7 @@ def _joined(parts: list[np.ndarray], kind: str) -> np.ndarray:
     return values if longest * len(values) > FEW_LETTERS + 4 * total else values.astype(str)
 
 
-def _held(
+def _stored_columns(
     block: Indices, blocks: list[Indices], sizes: Sizes, columns: Mapping[str, Column]
 ) -> Iterator[str]:
     """Yield the names of the columns that are stored in the rows of a block."""

@@ -17,7 +17,9 @@ EMPTY = b"0" * 64
 
 
 def content(dataset: xr.Dataset) -> bytes:
-    """Return the bytes of the file; its checksum is that of all bytes with zeros in its place."""
+    """Return the bytes of the file; its checksum covers all bytes, with zeros in the place of the
+    checksum.
+    """
     _check_attributes(dataset)
     attrs = {name: _storable(value) for name, value in dataset.attrs.items()}
     # The first attribute, so that no text before it can be mistaken for it.

@@ -217,7 +217,7 @@ def _is_free(path: Path) -> bool:
 
 
 def _try(folder: Path) -> None:
-    """Write a byte into a folder: a full disk accepts an empty file."""
+    """Write a byte into a folder, because a full disk accepts empty files."""
     probe = _temporary_path(folder / "probe")
     try:
         probe.write_bytes(b"0")

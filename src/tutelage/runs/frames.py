@@ -7,7 +7,11 @@ from typing import Any, BinaryIO
 
 SIZES = struct.Struct(">QQ")
 # A larger length is a protocol error.
+<<<<<<< HEAD:src/tutelage/runs/frames.py
 MOST = 2**36
+=======
+MAX_BYTES = 2**30
+>>>>>>> c5fe030 (words: values and constants are named after what they hold):src/tutelage/explorer/frames.py
 
 
 def packed(header: dict[str, Any], body: bytes = b"") -> bytes:
@@ -26,7 +30,7 @@ def read(stream: BinaryIO) -> tuple[dict[str, Any], bytes]:
 async def received(stream: StreamReader) -> tuple[dict[str, Any], bytes]:
     """Read the next message asynchronously; asyncio.IncompleteReadError at the end."""
     head, body = SIZES.unpack(await stream.readexactly(SIZES.size))
-    if head + body > MOST:
+    if head + body > MAX_BYTES:
         raise ValueError("a message that is too long")
     return json.loads(await stream.readexactly(head)), await stream.readexactly(body)
 

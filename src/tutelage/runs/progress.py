@@ -175,6 +175,6 @@ def _bar(total: float | None, console: Any, per_second: bool) -> Any:
             return Text("" if speed is None else f"{speed:.3g}/s", style="progress.data.speed")
 
     done = (MofNCompleteColumn(), Pace()) if per_second else (TaskProgressColumn(),)
-    known = () if total is None else (*done, TimeRemainingColumn())
-    columns = (TextColumn("{task.description}"), BarColumn(), *known, TimeElapsedColumn())
+    remaining_time = () if total is None else (*done, TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), *remaining_time, TimeElapsedColumn())
     return Bar(*columns, console=console, transient=True)

@@ -148,8 +148,8 @@ def _scenario(runs: xr.Dataset) -> tuple[np.ndarray, list[np.ndarray]]:
         scenario = json.loads(runs.attrs["scenario"])
         T = np.array(scenario["teacher_overlaps"], dtype=float)
         units = {name: runs.sizes[name] for name in ("student", "teacher")}
-        given = {name: scenario.get(name, {}).get("readout") for name in units}
-        layers = [np.ones((1, units[n])) if v is None else np.array(v) for n, v in given.items()]
+        readouts = {name: scenario.get(name, {}).get("readout") for name in units}
+        layers = [np.ones((1, units[n])) if v is None else np.array(v) for n, v in readouts.items()]
         return T, layers
     except (KeyError, ValueError):
         raise InputError(
@@ -161,7 +161,7 @@ def _scenario(runs: xr.Dataset) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _relabellings(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return the orders of students and teachers that keep T and fixed second layers."""
+    """Return the orders of students and teachers that leave T and fixed second layers unchanged."""
     K, (T, (v, teacher_v)) = runs.sizes["student"], _scenario(runs)
     if math.factorial(max(K, len(T))) <= MOST_RELABELLINGS:
         students, teachers = (np.array(list(permutations(range(n)))) for n in (K, len(T)))

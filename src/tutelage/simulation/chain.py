@@ -50,7 +50,7 @@ EXAMPLES_PER_KERNEL = 2
 # be computed by other instructions, with other rounding errors.
 RUN_PADDING = 16
 # Purposes of the random numbers other than examples.
-REST, DRIFT = range(2)
+OUTSIDE, DRIFT = range(2)
 
 
 @recorded
@@ -251,7 +251,7 @@ class Chain(eqx.Module):
         n, m = scenario.K + scenario.M, min(b, scenario.K)
         at = Address.of(keys, s[:, None, None] * b + jnp.arange(b)[None, :, None])
         z = normals(at, n + self.rule.noises)
-        rest = self._triangle(_folded(keys, REST, m), s, self.dimension - n, 0)
+        rest = self._triangle(_folded(keys, OUTSIDE, m), s, self.dimension - n, 0)
         return BatchInputs(z[:n], jnp.swapaxes(rest, 1, 2)), z[n:]
 
     def _frames(self, keys: Key[Array, " runs"], s: Int[Array, " s"]) -> Any:

@@ -175,7 +175,7 @@ def _accepted(
 def _surely_accepted(
     d: float | Float[Array, "..."], x: Float[Array, "..."], u: Float[Array, "..."]
 ) -> Bool[Array, "..."]:
-    """Apply a test without logarithms that implies the exact one and rarely fails without it.
+    """Apply a sufficient test without logarithms, which rarely fails where the exact test passes.
 
     The bracket in `_accepted` is -w⁴/4 + w⁵/5 - … >= -w⁴/(4(1 - |w|)) for |w| < 1, and
     ln u < -b follows from u < 1 - b.

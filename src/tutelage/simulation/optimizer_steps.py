@@ -1,4 +1,4 @@
-"""The step of an optimizer, from a gradient, in all weights of a network.
+"""The step of an optimizer in all weights of a network, from the gradient.
 
 The independent route to `tutelage.online.iterate`: velocities by Optax, and the orthogonalization
 of `tutelage.model.optimizers.Muon` by singular values of the K × N matrix of velocities.

@@ -114,13 +114,15 @@ def simulate(
     return dataset(system.rule.scenario, ensemble, observations)
 
 
-def _observations(system: System, ensemble: Ensemble, kept: dict[str, np.ndarray]) -> Observations:
+def _observations(
+    system: System, ensemble: Ensemble, stored: dict[str, np.ndarray]
+) -> Observations:
     """Return the observations of a checkpoint, or empty ones."""
     one = run_keys(ensemble.seed, 0, 1), jnp.arange(1)
     like = eqx.filter_eval_shape(lambda: system.observe(system.initial(*one)))
-    if not kept:
+    if not stored:
         return Observations.empty(like, ensemble)
-    return Observations({name: kept[f"observed_{name}"] for name in like}, kept["ended"])
+    return Observations({name: stored[f"observed_{name}"] for name in like}, stored["ended"])
 
 
 def _content(
@@ -138,14 +140,14 @@ def _content(
 
 
 def _begun(
-    system: System, keys: Key[Array, " runs"], first: int, kept: dict[str, np.ndarray]
+    system: System, keys: Key[Array, " runs"], first: int, stored: dict[str, np.ndarray]
 ) -> BatchState:
     """Return a batch at its start, or as it was stored in a checkpoint."""
     state = _initial(system, keys, jnp.arange(first, first + len(keys)))
-    if "learned" not in kept:
+    if "learned" not in stored:
         return BatchState(0, state, jnp.full(len(keys), -1))
-    ended = jnp.asarray(kept["batch_ended"])
-    return BatchState(int(kept["learned"]), restored("state", state, kept), ended)
+    ended = jnp.asarray(stored["batch_ended"])
+    return BatchState(int(stored["learned"]), restored("state", state, stored), ended)
 
 
 def _states(

@@ -33,7 +33,7 @@ WIDTH = 0.01
 POINTS = 400
 
 
-def _not_in_the_dataset(found: xr.Dataset) -> Any:
+def _not_in_the_dataset(dataset: xr.Dataset) -> Any:
     allowed = "the Dataset of a density does not contain the loss and its parameters"
     raise InputError("loss", "a function", allowed, "tl.spectra.density with the same loss")
 
@@ -112,7 +112,7 @@ def density(
 
 @validated
 def spectral_mean(
-    found: xr.Dataset, function: Callable[[np.ndarray], np.ndarray]
+    dataset: xr.Dataset, function: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[float, float]:
     """Estimate (1/n) Σ f(λ) over all eigenvalues, with the standard error over probes.
 
@@ -123,8 +123,8 @@ def spectral_mean(
     >>> spectral_mean(found, lambda λ: λ)
     (2.25, 0.25)
     """
-    check_variables("found", found, "weights", "nodes", made_by="tl.spectra.density")
-    nodes, weights = found["nodes"].values, found["weights"].values
+    check_variables("found", dataset, "weights", "nodes", made_by="tl.spectra.density")
+    nodes, weights = dataset["nodes"].values, dataset["weights"].values
     allowed = "it has to give a number for every eigenvalue of an array"
     f = value_of("function", function, nodes, allowed=allowed, hint="np.square")
     f = real_array("function", f)

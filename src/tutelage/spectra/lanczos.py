@@ -17,7 +17,7 @@ class Tridiagonal(NamedTuple):
     """
 
     diagonal: Float[Array, " steps"]
-    beside: Float[Array, " steps"]
+    off_diagonal: Float[Array, " steps"]
 
 
 def tridiagonal(

@@ -75,7 +75,9 @@ class Dask:
         return list(self.client.nthreads())
 
     def checked(self, addresses: list[str], function: str) -> set[str]:
-        """Return the workers that answer; refuse other versions of what computes a function."""
+        """Return the workers that answer; refuse workers with other versions of the computing
+        packages.
+        """
         return checked(self.client, addresses, function) if function else {*addresses}
 
     def submit(self, address: str, function: Callable[..., Any], arguments: tuple) -> Any:
@@ -133,10 +135,10 @@ def checked(client: Any, addresses: list[str], function: str) -> set[str]:
     return set(answers)
 
 
-def check_same(name: str, here: Mapping[str, str], there: Mapping[str, str]) -> None:
+def check_same(name: str, own: Mapping[str, str], other: Mapping[str, str]) -> None:
     """Refuse a worker whose versions differ from those of this process."""
-    for what, version in here.items():
-        if there.get(what, version) != version:
-            received = f"the worker {name}, which has {what} {there[what]}"
+    for what, version in own.items():
+        if other.get(what, version) != version:
+            received = f"the worker {name}, which has {what} {other[what]}"
             allowed = f"all machines need the same version; this process has {version}"
             raise InputError("workers", received, allowed, "the same environment on all machines")

@@ -18,11 +18,11 @@ def versions(function: str, folder: Path = SOURCES) -> dict[str, str]:
 
     function: public name of the function, such as ``online.evolve``.
     """
-    call, found = public_function(function, "function"), recorded()
+    call, packages = public_function(function, "function"), recorded()
     own = digest(call.__module__, call.__name__, folder, VALUES)
     around = digest("tutelage.sweeps.compute", "computed", folder)
     return {
-        "tutelage": f"{found['tutelage_version']} ({own[:8]}-{around[:8]})",
-        "jax": found["jax_version"],
-        "python": found["python_version"],
+        "tutelage": f"{packages['tutelage_version']} ({own[:8]}-{around[:8]})",
+        "jax": packages["jax_version"],
+        "python": packages["python_version"],
     }

@@ -36,13 +36,13 @@ def with_parts(scenario: Any, parts: Mapping[str, Any]) -> Any:
     if not parts:
         return scenario
     kind = type(scenario)
-    given = {name: getattr(scenario, name) for name in constructor(kind)}
-    given |= {name: value for name, value in parts.items() if name in OF_SCENARIO}
+    values = {name: getattr(scenario, name) for name in constructor(kind)}
+    values |= {name: value for name, value in parts.items() if name in OF_SCENARIO}
     for network in NETWORKS:
-        given[network] = _with_parts(given[network], network, parts)
-    if given["teacher"].units != scenario.teacher.units and "teacher_overlaps" not in parts:
-        given["teacher_overlaps"] = _of_more(scenario)
-    return kind(**given)
+        values[network] = _with_parts(values[network], network, parts)
+    if values["teacher"].units != scenario.teacher.units and "teacher_overlaps" not in parts:
+        values["teacher_overlaps"] = _of_more(scenario)
+    return kind(**values)
 
 
 def _with_parts(committee: Committee, network: str, parts: Mapping[str, object]) -> Committee:

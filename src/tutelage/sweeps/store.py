@@ -143,23 +143,25 @@ def _files(folder: Path, suffix: str) -> list[Path]:
     return sorted(path for path in folder.glob(f"*{suffix}") if NUMBERED.fullmatch(path.stem))
 
 
-def _check_same(folder: Path, there: Mapping[str, object], now: Mapping[str, object]) -> None:
+def _check_same(folder: Path, stored: Mapping[str, object], current: Mapping[str, object]) -> None:
     """Refuse a store whose points were computed with other arguments or versions."""
-    differences = list(_differences("", there, now))
+    differences = list(_differences("", stored, current))
     if differences:
         received = f"{str(folder)!r}, whose points were computed with other arguments or versions"
         raise InputError("store", received, "; ".join(differences[:4]), HINT)
 
 
-def _differences(name: str, there: object, now: object) -> Iterator[str]:
-    if isinstance(there, dict) and isinstance(now, dict):
-        for part in (*there, *(part for part in now if part not in there)):
+def _differences(name: str, stored: object, current: object) -> Iterator[str]:
+    if isinstance(stored, dict) and isinstance(current, dict):
+        for part in (*stored, *(part for part in current if part not in stored)):
             inner = f"{name}.{part}" if name else str(part)
-            yield from _differences(inner, there.get(part, "nothing"), now.get(part, "nothing"))
-    elif there != now:
+            yield from _differences(
+                inner, stored.get(part, "nothing"), current.get(part, "nothing")
+            )
+    elif stored != current:
         yield (
-            f"{name.removeprefix('fixed.')} is {_brief(there)} in the store and {_brief(now)} in "
-            "this call"
+            f"{name.removeprefix('fixed.')} is {_brief(stored)} in the store and "
+            f"{_brief(current)} in this call"
         )
 
 

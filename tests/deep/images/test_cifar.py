@@ -68,9 +68,9 @@ def test_archive_and_folder_give_what_was_written(archived_images, tmp_path):
 def test_the_place_by_default_is_named_by_the_environment(archived_images, tmp_path, monkeypatch):
     content, files = archived_images
     monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
-    assert not cifar.is_there()
+    assert not cifar.is_available()
     (tmp_path / cifar.ARCHIVE).write_bytes(archive(files))
-    assert cifar.is_there()
+    assert cifar.is_available()
     assert_same(cifar.cifar10(), content)
     monkeypatch.delenv("TUTELAGE_DATA")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))

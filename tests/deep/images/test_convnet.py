@@ -169,7 +169,7 @@ def test_channels_without_fan_out_are_pruned_and_no_output_changes():
     weights[3].reshape(-1, 6, 6)[:, silent[2]] = 0.0
     net = ConvNet(tuple(weights), net.biases)
     left = prune_channels(net, x, keep=4 / 6)
-    for stored, gone in zip(left.kept, silent, strict=True):
+    for stored, gone in zip(left.remaining, silent, strict=True):
         assert sorted([*stored, *gone]) == list(range(6))
     assert left.network.widths == (3, 4, 4, 4, 6)
     out = activations(net, x)[-1]
@@ -184,7 +184,7 @@ def test_channels_without_fan_out_are_pruned_and_no_output_changes():
 def test_the_strongest_channels_are_kept():
     net, x = network((6, 6, 6)), images()
     for s, stored in zip(
-        channel_strengths(net, x), prune_channels(net, x, keep=0.5).kept, strict=True
+        channel_strengths(net, x), prune_channels(net, x, keep=0.5).remaining, strict=True
     ):
         assert set(stored) == set(np.argsort(s)[-3:])
 

@@ -15,7 +15,7 @@ from tutelage.papers.tian2020.theorems.independence import (
 
 def test_two_nodes_with_parallel_boundaries_cancel_up_to_half_their_distance():
     """By hand: σ(h) - ½σ(h + d) - ½σ(h - d) is 0 outside |h| < d and -d/2 at 0; a shift of d/4."""
-    for d in small_gradients.APART:
+    for d in small_gradients.DISTANCES:
         assert small_gradients._least_gradient(d, biases=True) == pytest.approx(d / 4, rel=1e-6)
 
 

@@ -91,12 +91,12 @@ def _product(units: Units, C: Float[Array, "2 2"], rule: Rule) -> tuple[Array, A
 
 def _four_point(units: Units, C: Float[Array, "4 4"], rule: Rule) -> tuple[Array, Array]:
     (g1, _), (g2, _), *_ = units.runs
-    both = 0.5 * jnp.zeros((4, 4)).at[2, 3].set(1.0).at[3, 2].set(1.0)
+    weights_of_pair = 0.5 * jnp.zeros((4, 4)).at[2, 3].set(1.0).at[3, 2].set(1.0)
 
     def slopes(x: Float[Array, "2 p"]) -> Float[Array, " p"]:
         return g1.derivative(x[0]) * g2.derivative(x[1])
 
-    return quadratic(slopes, units, C, both, 0.0, 2, rule)
+    return quadratic(slopes, units, C, weights_of_pair, 0.0, 2, rule)
 
 
 def square(

@@ -241,7 +241,7 @@ def _in_chunks(function: Callable[[Array, Array], Array], nodes: Nodes) -> Array
 
 
 def _expansion(rule: Rule, g: Activation, m: Array, s: Array) -> tuple[Array, Array]:
-    """h_n of every field and node, first axis, and ⟨g²⟩."""
+    """h_n of every field and node, with n on the first axis, and ⟨g²⟩."""
     z, w = rule.inner(m, s, own_kinks(g), width(g))
     values = g(m[None] + s[None] * z)
     return rule.hermite(values, z, w), jnp.sum(w * values**2, axis=0)

@@ -39,7 +39,7 @@ COVARIANCES_PER_BATCH, LARGEST_TABLE = 128, 4_000_000
 # Bytes per term of the series: its four indices and the numbers at them.
 TERM = 64
 # The largest n with a finite √n! in float64.
-MOST = 170
+MAX_ORDER = 170
 
 
 @eqx.filter_jit
@@ -107,8 +107,8 @@ def i4(
         order: N, at least 1; `citton2025` uses 10.
     """
     check_memory("order", order, lambda n: TERM * (n + 1) ** 4, "the terms of its series")
-    if order > MOST:
-        allowed = f"√n! is beyond the largest float above {MOST}"
+    if order > MAX_ORDER:
+        allowed = f"√n! is beyond the largest float above {MAX_ORDER}"
         raise InputError("order", str(order), allowed, "order=20, or method='quadrature'")
     batch = C.shape[:-2]
     flat = C.reshape(-1, 4, 4)
@@ -205,6 +205,6 @@ def _variances_and_correlations(C: Float[Array, "... d d"]) -> tuple[Array, Arra
     q = jnp.diagonal(C, axis1=-2, axis2=-1)
     varies = q > SMALLEST_VARIANCE
     s = jnp.sqrt(jnp.where(varies, q, 1.0))
-    both = varies[..., :, None] & varies[..., None, :]
-    rho = jnp.where(both, C / s[..., :, None] / s[..., None, :], 0.0)
+    both_vary = varies[..., :, None] & varies[..., None, :]
+    rho = jnp.where(both_vary, C / s[..., :, None] / s[..., None, :], 0.0)
     return jnp.where(varies, q, 0.0), jnp.where(varies, s, 0.0), rho

@@ -140,7 +140,7 @@ class Sums(Module):
     def weights(
         self, factors: Float[np.ndarray, "rows sums_of_a_row"]
     ) -> Float[np.ndarray, "rows moments"]:
-        """Return the coefficient of every moment in Σ factor × sum, over the sums of each row."""
+        """Return, for each row of factors, the coefficient of every moment in Σ factor × sum."""
         weights = np.zeros((len(factors), self.moments.count))
         sums = np.argsort(self.order)
         for part in self.terms:
@@ -208,7 +208,9 @@ def _values_jvp(moments: Moments, primals: tuple[Any, ...], tangents: tuple[Any,
 
 
 def _moment(kind: str, C: Float[Array, "... n n"], f: np.ndarray) -> Float[Array, "... keys"]:
-    """One kind of moment for all keys; kind is the number of fields and the number of signs."""
+    """Compute the moments of one kind for all keys; a kind is the number of fields and the number
+    of signs.
+    """
     if kind == "00":
         return jnp.ones((*C.shape[:-2], len(f)))
     if kind == "20":

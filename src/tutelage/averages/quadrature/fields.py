@@ -168,7 +168,7 @@ def _density_derivatives(x: Array, variance: Array, highest: int) -> list[Array]
 
 
 def _cleaned(conditional: Array, before: Array) -> Array:
-    """Set rows of fields that the condition fixes, up to rounding, to zero."""
+    """Set rows of fields that the condition makes constant, up to rounding, to zero."""
     free = jnp.diagonal(conditional) > RANK_TOLERANCE * before
     return jnp.where(free[:, None] & free[None], conditional, 0.0)
 

@@ -111,13 +111,13 @@ def cifar10(path: str | Path | None = None) -> Images:
 
 def data_folder() -> Path:
     """Return TUTELAGE_DATA, or the folder ``tutelage`` where the system keeps data of programs."""
-    given = os.environ.get("TUTELAGE_DATA")
-    if given:
-        return Path(given).expanduser()
+    folder = os.environ.get("TUTELAGE_DATA")
+    if folder:
+        return Path(folder).expanduser()
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "tutelage"
 
 
-def is_there(folder: Path | None = None) -> bool:
+def is_available(folder: Path | None = None) -> bool:
     """Return whether the files of CIFAR-10 exist, in the default or a given folder."""
     return _find(data_folder() if folder is None else folder) is not None
 

@@ -17,7 +17,7 @@ class PrunedConvNet(NamedTuple):
     """A narrower network, and for each hidden layer the indices of the remaining channels."""
 
     network: ConvNet
-    kept: tuple[np.ndarray, ...]
+    remaining: tuple[np.ndarray, ...]
 
 
 @validated
@@ -97,22 +97,22 @@ def prune_channels(
     (3, 2, 3, 10)
     """
     check_keep(keep)
-    kept = tuple(
+    remaining = tuple(
         np.sort(np.argsort(-s, kind="stable")[: max(1, round(keep * len(s)))])
         for s in channel_strengths(network, images, scale=scale)
     )
-    return PrunedConvNet(only_channels(network, kept), kept)
+    return PrunedConvNet(only_channels(network, remaining), remaining)
 
 
-def only_channels(network: ConvNet, kept: tuple[np.ndarray, ...]) -> ConvNet:
+def only_channels(network: ConvNet, remaining: tuple[np.ndarray, ...]) -> ConvNet:
     """Return the network with only these channels of its hidden layers."""
-    below = [np.arange(network.widths[0]), *kept]
+    below = [np.arange(network.widths[0]), *remaining]
     W = [
         np.asarray(w)[:, :, a][..., b]
-        for w, a, b in zip(network.weights[:-1], below, kept, strict=False)
+        for w, a, b in zip(network.weights[:-1], below, remaining, strict=False)
     ]
     # The last layer has a row for each pixel and channel.
-    top = _fan_out(network)[-1][:, kept[-1]]
-    b = [np.asarray(b)[nodes] for b, nodes in zip(network.biases[:-1], kept, strict=True)]
+    top = _fan_out(network)[-1][:, remaining[-1]]
+    b = [np.asarray(b)[nodes] for b, nodes in zip(network.biases[:-1], remaining, strict=True)]
     narrower = ConvNet((*W, top.reshape(-1, top.shape[-1])), (*b, network.biases[-1]))
     return jax.tree.map(jnp.asarray, narrower)

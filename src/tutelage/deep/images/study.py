@@ -33,7 +33,7 @@ class ImageTeacher(NamedTuple):
     """
 
     network: ConvNet
-    kept: tuple[np.ndarray, ...]
+    remaining: tuple[np.ndarray, ...]
     accuracies: tuple[float, ...]
 
 
@@ -98,7 +98,7 @@ class ImageStudy:
         tuned = self._labels("pruned", pruned.network, self.tuning, 1)
         networks = (trained, pruned.network, tuned)
         right = tuple(float(self._accuracy(network)["accuracy"]) for network in networks)
-        return ImageTeacher(tuned, pruned.kept, right)
+        return ImageTeacher(tuned, pruned.remaining, right)
 
     def student(self, teacher: ConvNet, multiple: int, run: int) -> tuple[ConvNet, Measured]:
         """Teach a student with ``multiple`` channels for each one of the teacher.

@@ -33,31 +33,31 @@ class Group(NamedTuple):
     rows: Float[Array, "..."] | None  # fixed sets, or one array that all runs share
 
 
-def first_students(given: Settings) -> Network:
+def first_students(setup: Settings) -> Network:
     """Make the students of all runs before the first step."""
-    random = (generator(given.seed, STUDENT, run) for _, run in _everyone(given))
+    random = (generator(setup.seed, STUDENT, run) for _, run in _everyone(setup))
     networks = [
-        make_student(one, given.student, given.start_scale, given.construction) for one in random
+        make_student(one, setup.student, setup.start_scale, setup.construction) for one in random
     ]
-    return cast(stacked(networks), given.dtype)
+    return cast(stacked(networks), setup.dtype)
 
 
-def groups_of(given: Settings) -> tuple[Group, ...]:
+def groups_of(setup: Settings) -> tuple[Group, ...]:
     """Split all runs into groups, in the order of their students."""
-    everyone = _everyone(given)
+    everyone = _everyone(setup)
     size = group_size(len(everyone))
     parts = (everyone[i : i + size] for i in range(0, len(everyone), size))
-    return tuple(_group(given, members) for members in parts)
+    return tuple(_group(setup, members) for members in parts)
 
 
-def evaluation_set(given: Settings) -> Float[Array, "examples inputs"]:
+def evaluation_set(setup: Settings) -> Float[Array, "examples inputs"]:
     """Return the evaluation examples, the same for all runs: drawn, or held-out rows of
     an array.
     """
-    rows = given.held_out
+    rows = setup.held_out
     if rows is None:
-        random = generator(given.seed, EVALUATION)
-        rows = given.data.sample(random, given.evaluation, given.teacher[0])
+        random = generator(setup.seed, EVALUATION)
+        rows = setup.data.sample(random, setup.evaluation, setup.teacher[0])
     return jnp.asarray(rows, float)
 
 
@@ -70,24 +70,24 @@ def group_size(runs: int) -> int:
     return 1 if jax.default_backend() == "cpu" else runs
 
 
-def _everyone(given: Settings) -> list[tuple[float, int]]:
-    return [(p, run) for p in given.polarity for run in range(given.runs)]
+def _everyone(setup: Settings) -> list[tuple[float, int]]:
+    return [(p, run) for p in setup.polarity for run in range(setup.runs)]
 
 
-def _group(given: Settings, members: list[tuple[float, int]]) -> Group:
-    seed, source, inputs = given.seed, given.data, given.teacher[0]
+def _group(setup: Settings, members: list[tuple[float, int]]) -> Group:
+    seed, source, inputs = setup.seed, setup.data, setup.teacher[0]
     teachers = [
-        make_teacher(generator(seed, TEACHER, run), given.teacher, p, source, given.construction)
+        make_teacher(generator(seed, TEACHER, run), setup.teacher, p, source, setup.construction)
         for p, run in members
     ]
     rows: Any = None
     if isinstance(source, Rows):
         rows = source.array
-    elif not given.fresh:  # in float32, the precision in which they are drawn
+    elif not setup.fresh:  # in float32, the precision in which they are drawn
         random = (generator(seed, DATA, run) for _, run in members)
-        rows = jnp.asarray(np.stack([source.sample(r, given.examples, inputs) for r in random]))
+        rows = jnp.asarray(np.stack([source.sample(r, setup.examples, inputs) for r in random]))
     keys = _keys(jax.random.key(seed), jnp.asarray([run for _, run in members]))
-    return Group(cast(stacked(teachers), given.dtype), keys, rows)
+    return Group(cast(stacked(teachers), setup.dtype), keys, rows)
 
 
 _keys = jax.jit(jax.vmap(jax.random.fold_in, (None, 0)))

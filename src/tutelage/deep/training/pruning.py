@@ -17,14 +17,14 @@ class Pruned(Finding):
     """A pruned student, and the change of its output and loss on the examples.
 
     network: the student without unaligned nodes.
-    kept: for each hidden layer, the indices of the nodes that are left.
+    remaining: for each hidden layer, the indices of the nodes that are left.
     removed: for each hidden layer, how many nodes are gone.
     change: root mean square of the change of the output, relative to that of the output.
     loss_before, loss_after: mean of (f*_L - f_L)² over examples and outputs.
     """
 
     network: Network
-    kept: tuple[np.ndarray, ...]
+    remaining: tuple[np.ndarray, ...]
     removed: tuple[int, ...]
     change: float
     loss_before: float
@@ -62,28 +62,28 @@ def prune(
     check_pair(student, teacher, wider=True)
     finite_number("threshold", threshold, above=0.0, hint="threshold=0.95")
     x = check_examples("examples", examples, student.widths[0])
-    kept = tuple(
+    remaining = tuple(
         np.flatnonzero(ρ.max(axis=1) >= threshold) for ρ in correlations(student, teacher, x)
     )
-    for layer, nodes in enumerate(kept, start=1):
+    for layer, nodes in enumerate(remaining, start=1):
         if not len(nodes):
             allowed = f"no node of layer {layer} would be left"
             raise InputError("threshold", repr(threshold), allowed, "a lower threshold")
-    left = _only(student, kept)
+    left = _only(student, remaining)
     before, after, target = (np.asarray(network(x)) for network in (student, left, teacher))
     return Pruned(
         left,
-        kept,
-        tuple(n - len(nodes) for n, nodes in zip(student.widths[1:-1], kept, strict=True)),
+        remaining,
+        tuple(n - len(nodes) for n, nodes in zip(student.widths[1:-1], remaining, strict=True)),
         float(np.sqrt(np.mean((after - before) ** 2) / np.mean(before**2))),
         float(np.mean((before - target) ** 2)),
         float(np.mean((after - target) ** 2)),
     )
 
 
-def _only(network: Network, kept: tuple[np.ndarray, ...]) -> Network:
+def _only(network: Network, remaining: tuple[np.ndarray, ...]) -> Network:
     """Return the network with only these nodes of its hidden layers."""
-    every = [np.arange(network.widths[0]), *kept, np.arange(network.widths[-1])]
+    every = [np.arange(network.widths[0]), *remaining, np.arange(network.widths[-1])]
     W = tuple(
         np.asarray(W)[np.ix_(a, b)]
         for W, a, b in zip(network.weights, every, every[1:], strict=False)

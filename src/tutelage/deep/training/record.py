@@ -15,28 +15,28 @@ from tutelage.deep.training.settings import Settings
 
 
 def as_dataset(
-    given: Settings, teachers: Network, students: Network, measured: Measured
+    setup: Settings, teachers: Network, students: Network, measured: Measured
 ) -> xr.Dataset:
     """Make the Dataset of measured arrays, of shape (epoch, polarities · runs, …), and weights."""
     variables: dict[str, Any] = {}
     for name, array in _while_finite(measured).items():
         axes = ("polarity", "run", "epoch", *node_axes(name))
-        variables[name] = axes, _unflattened(np.swapaxes(array, 0, 1), given)
+        variables[name] = axes, _unflattened(np.swapaxes(array, 0, 1), setup)
     for owner, network in (("student", students), ("teacher", teachers)):
-        variables |= _weights(owner, network, given)
+        variables |= _weights(owner, network, setup)
     dataset = xr.Dataset(
         variables,
         coords={
-            "polarity": list(given.polarity),
-            "run": np.arange(given.runs),
-            "epoch": list(given.recorded),
+            "polarity": list(setup.polarity),
+            "run": np.arange(setup.runs),
+            "epoch": list(setup.recorded),
         },
-        attrs={who: "-".join(map(str, getattr(given, who))) for who in ("teacher", "student")},
+        attrs={who: "-".join(map(str, getattr(setup, who))) for who in ("teacher", "student")},
     )
     finite = np.isfinite(measured["evaluation_loss"]).all(axis=0)
     for W in students.weights:  # after the last epoch, which may not be a recorded one
         finite &= np.isfinite(W).all(axis=(1, 2))
-    outcome = _unflattened(np.where(finite, "reached", "diverged"), given)
+    outcome = _unflattened(np.where(finite, "reached", "diverged"), setup)
     dataset["outcome"] = ("polarity", "run"), outcome
     return dataset
 
@@ -55,7 +55,7 @@ def _while_finite(measured: Measured) -> Measured:
 FOLLOWING = ("teacher_correlation", "student_correlation", "correlation", "winner", "follows")
 
 
-def _weights(owner: str, network: Network, given: Settings) -> dict[str, Any]:
+def _weights(owner: str, network: Network, setup: Settings) -> dict[str, Any]:
     L = network.depth
     nodes = ["input", *(f"{owner}_{layer}" for layer in range(1, L)), "output"]
     variables: dict[str, Any] = {}
@@ -64,14 +64,14 @@ def _weights(owner: str, network: Network, given: Settings) -> dict[str, Any]:
         axes = ("polarity", "run")
         variables[f"{owner}_weights_{layer}"] = (
             (*axes, nodes[layer - 1], nodes[layer]),
-            _unflattened(W, given),
+            _unflattened(W, setup),
         )
-        variables[f"{owner}_biases_{layer}"] = ((*axes, nodes[layer]), _unflattened(b, given))
+        variables[f"{owner}_biases_{layer}"] = ((*axes, nodes[layer]), _unflattened(b, setup))
     return variables
 
 
-def _unflattened(array: np.ndarray, given: Settings) -> np.ndarray:
-    return array.reshape(len(given.polarity), given.runs, *array.shape[1:])
+def _unflattened(array: np.ndarray, setup: Settings) -> np.ndarray:
+    return array.reshape(len(setup.polarity), setup.runs, *array.shape[1:])
 
 
 @validated

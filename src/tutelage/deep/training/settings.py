@@ -165,17 +165,17 @@ def settings(
     )
 
 
-def _rates(given: ArrayLike) -> Rates:
+def _rates(learning_rate: ArrayLike) -> Rates:
     """Check one rate, or pairs of a first epoch and a rate, the first at epoch 0."""
-    if shape_of("learning_rate", given) == ():
-        rate = finite_number("learning_rate", given, above=0.0, hint="learning_rate=0.01")
+    if shape_of("learning_rate", learning_rate) == ():
+        rate = finite_number("learning_rate", learning_rate, above=0.0, hint="learning_rate=0.01")
         return ((0, float(rate)),)
-    pairs = finite_array("learning_rate", given)
+    pairs = finite_array("learning_rate", learning_rate)
     right = pairs.ndim == 2 and pairs.shape[1:] == (2,) and len(pairs) > 0
     epochs, rates = pairs.T if right else (np.ones(1), np.ones(1))
     if epochs[0] != 0 or np.any(np.diff(epochs) <= 0) or np.any(epochs % 1) or np.any(rates <= 0):
         allowed = "it has to be above 0, or pairs of an epoch, from 0 on, and a rate above 0"
-        raise InputError("learning_rate", repr(given), allowed, "[(0, 0.2), (20, 0.1)]")
+        raise InputError("learning_rate", repr(learning_rate), allowed, "[(0, 0.2), (20, 0.1)]")
     return tuple((int(epoch), float(rate)) for epoch, rate in zip(epochs, rates, strict=True))
 
 

@@ -121,7 +121,7 @@ def train(
     >>> dict(ds.teacher_correlation_1.sizes)
     {'run': 3, 'epoch': 3, 'teacher_1': 2}
     """
-    given = settings(
+    setup = settings(
         hidden,
         multiple,
         polarity,
@@ -143,27 +143,27 @@ def train(
         seed=seed,
         correlations=correlations,
     )
-    dataset = _trained(given, checkpoint, progress)
+    dataset = _trained(setup, checkpoint, progress)
     return dataset.isel(polarity=0, drop=True) if shape_of("polarity", polarity) == () else dataset
 
 
-def _trained(given: Settings, checkpoint: FileName | None, progress: bool) -> xr.Dataset:
-    saved = Checkpoint(checkpoint, given.identity())
-    groups, x = groups_of(given), evaluation_set(given)
-    with Progress(progress, given.epochs * given.iterations, "steps") as bar:
+def _trained(setup: Settings, checkpoint: FileName | None, progress: bool) -> xr.Dataset:
+    saved = Checkpoint(checkpoint, setup.identity())
+    groups, x = groups_of(setup), evaluation_set(setup)
+    with Progress(progress, setup.epochs * setup.iterations, "steps") as bar:
         students, measured = run_epochs(
-            split_into_groups(first_students(given), groups),
-            given.epochs,
-            given.recorded,
-            lambda students, epoch: advance(given, groups, students, epoch),
-            lambda students: _measured(groups, students, x, given.correlations),
+            split_into_groups(first_students(setup), groups),
+            setup.epochs,
+            setup.recorded,
+            lambda students, epoch: advance(setup, groups, students, epoch),
+            lambda students: _measured(groups, students, x, setup.correlations),
             saved,
-            watch=lambda epoch, _: bar.show(epoch * given.iterations),
+            watch=lambda epoch, _: bar.show(epoch * setup.iterations),
             pack=concatenated,
             unpack=lambda students: split_into_groups(students, groups),
         )
     teachers = concatenated([group.teachers for group in groups])
-    return as_dataset(given, cast(teachers, float), cast(concatenated(students), float), measured)
+    return as_dataset(setup, cast(teachers, float), cast(concatenated(students), float), measured)
 
 
 def _measured(
@@ -182,23 +182,23 @@ def _measured(
 
 
 def advance(
-    given: Settings, groups: Sequence[Group], students: list[Network], epoch: int
+    setup: Settings, groups: Sequence[Group], students: list[Network], epoch: int
 ) -> list[Network]:
     """Train all groups of runs for one epoch."""
-    number, η = jnp.asarray(epoch), jnp.asarray(given.rate(epoch), given.dtype)
+    number, η = jnp.asarray(epoch), jnp.asarray(setup.rate(epoch), setup.dtype)
 
     def one(group: Group, students: Network) -> Network:
-        orders = None if group.rows is None else _orders(group.keys, number, *_drawn(given))
+        orders = None if group.rows is None else _orders(group.keys, number, *_drawn(setup))
         data = group.teachers, group.keys, group.rows, orders
-        for first in range(0, given.iterations, BLOCK):
-            steps = min(BLOCK, given.iterations - first)
-            begin = first * given.batch, epoch * given.examples + first * given.batch
+        for first in range(0, setup.iterations, BLOCK):
+            steps = min(BLOCK, setup.iterations - first)
+            begin = first * setup.batch, epoch * setup.examples + first * setup.batch
             # By default a GPU rounds the factors of float32 products to 10 bits.
             with jax.default_matmul_precision("highest"):
                 students = _block(
-                    *(students, data, jnp.asarray(begin), η, given.data),
+                    *(students, data, jnp.asarray(begin), η, setup.data),
                     steps=steps,
-                    batch=given.batch,
+                    batch=setup.batch,
                 )
         return students
 
@@ -235,7 +235,8 @@ def _block(
     steps: int,
     batch: int,
 ) -> Network:
-    """Take the steps of a group from a given example on, numbered within the epoch and overall.
+    """Take the steps of a group from a given example on; examples are numbered in the epoch and in
+    all.
 
     Examples and what teachers say to them come before the first step: gathered or drawn for each
     step alone they take longer than the step.
@@ -260,9 +261,9 @@ def _block(
     return jax.lax.scan(lambda now, xy: (step(now, *xy, η), None), students, batches)[0]
 
 
-def _drawn(given: Settings) -> tuple[int, int | None]:
+def _drawn(setup: Settings) -> tuple[int, int | None]:
     """Return the examples of a fixed set, and how many of them an epoch draws if not all."""
-    return given.examples, None if given.steps is None else given.steps * given.batch
+    return setup.examples, None if setup.steps is None else setup.steps * setup.batch
 
 
 @eqx.filter_jit

@@ -135,7 +135,7 @@ def pair_kernel(
     variances: Float[Array, " q"],
     method: Method | str | None = None,
 ) -> PairKernel:
-    """The closed form where there is one and no method is asked for, or else a polynomial.
+    """Return the closed form if it exists and no method is requested, else a polynomial.
 
     >>> import tutelage as tl
     >>> relu = pair_kernel((tl.ReLU(), tl.ReLU()), jnp.ones(1))

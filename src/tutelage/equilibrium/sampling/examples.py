@@ -132,7 +132,7 @@ def _residuals(
 
 
 def _summed(x: Float[Array, "replica n P"], matrix: Float[Array, "m n"]) -> Array:
-    """The product with a small matrix, written as a sum: one loop with the activation.
+    """The product with a small matrix as a sum, which XLA fuses with the activation into one loop.
 
     Examples are on the last axis, along which the loop runs.
     """

@@ -97,15 +97,15 @@ def phases(
 
 
 def _lowest(
-    theory: Theory, branch_curve: BranchCurve, found: Transitions, loads: np.ndarray
+    theory: Theory, branch_curve: BranchCurve, transitions: Transitions, loads: np.ndarray
 ) -> Point:
     """The state of lowest free energy at each load."""
     table = np.full((3, len(loads)), np.nan)
     won = np.zeros(len(loads), dtype=bool)
-    if found.coexists is not None and found.specialized is not None:
-        sign = -1 if found.specialized.R < found.specialized.S else 1
+    if transitions.coexists is not None and transitions.specialized is not None:
+        sign = -1 if transitions.specialized.R < transitions.specialized.S else 1
         outward = [p for p in branch_curve.branches if p.outward and p.sign == sign]
-        won = loads > found.coexists.value
+        won = loads > transitions.coexists.value
         table[:, won] = states_at(theory, outward[0 if sign < 0 else -1], loads[won])
     table[:, ~won] = theory.unspecialized(loads[~won])
     return Point(*table)

@@ -1,4 +1,4 @@
-"""The free energy as a function of the specialization alone: what a transition looks like.
+"""The free energy as a function of the specialization R − S, which shows the kind of a transition.
 
 βf(V)/K is the lowest βf/K of all site-symmetric states with R − S = V at a load; its stationary
 points are the stationary states.  For K = 1 and K → ∞ there is one order parameter, R, which is V.

@@ -151,8 +151,8 @@ def states(
     theory = theory_of(activation, units)
     branch_curve = follow_branches(theory)
     check_reach("load", branch_curve, alpha)
-    found = stationary(theory, branch_curve, alpha)
-    listed = [s for s in found if saddles or s.site_stable]
+    points = stationary(theory, branch_curve, alpha)
+    listed = [s for s in points if saddles or s.site_stable]
     return tuple(sorted(listed, key=functools.cmp_to_key(_compare)))
 
 

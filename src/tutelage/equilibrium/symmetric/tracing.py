@@ -51,24 +51,24 @@ def followed(theory: "FiniteTheory", V: np.ndarray) -> list[Point]:
     return points + step_by_step(theory, points[-1] if points else Point(1.0, 0.0, 0.0), V[good:])
 
 
-def step_by_step(theory: "FiniteTheory", here: Point, V: np.ndarray) -> list[Point]:
+def step_by_step(theory: "FiniteTheory", point: Point, V: np.ndarray) -> list[Point]:
     """Solve at decreasing V, each point from the previous one, up to the end of the curve."""
     points = list[Point]()
     for next_V in V:
-        following = _advance(theory, here, float(next_V))
+        following = _advance(theory, point, float(next_V))
         if not theory.is_state(following):
-            return points + _towards_the_end(theory, here, float(next_V))
-        here = following
-        points.append(here)
+            return points + _towards_the_end(theory, point, float(next_V))
+        point = following
+        points.append(point)
     return points
 
 
-def _advance(theory: "FiniteTheory", here: Point, V: float) -> Point:
+def _advance(theory: "FiniteTheory", point: Point, V: float) -> Point:
     """Return the point at V, by shorter steps where Newton's method needs them."""
-    following = theory.at(V, here)
-    if np.isfinite(following.d) or abs(V - here.V) < 1e-4:
+    following = theory.at(V, point)
+    if np.isfinite(following.d) or abs(V - point.V) < 1e-4:
         return following
-    middle = _advance(theory, here, 0.5 * (V + here.V))
+    middle = _advance(theory, point, 0.5 * (V + point.V))
     return _advance(theory, middle, V) if np.isfinite(middle.d) else middle
 
 

@@ -69,7 +69,7 @@ def phases_of(solution: Solution, loads: np.ndarray) -> xr.Dataset:
     )
 
 
-def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> np.ndarray:
+def _winner(transitions: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> np.ndarray:
     """Return the number of the branch that is occupied at each load.
 
     Beyond coexistence it is the specialized minimum of lowest free energy, before it the state
@@ -91,7 +91,7 @@ def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> 
     for i in np.flatnonzero(kinds == "agreeing"):
         exists = np.isfinite(curve["R"].values[i]) & (replicon[flat[0]] < 0)
         flat = np.where(exists, i, flat)
-    line = found.coexists or found.unstable or found.appears
+    line = transitions.coexists or transitions.unstable or transitions.appears
     if line is None:
         return flat
     exists = np.any(special[:, None] & ~np.isnan(energy), axis=0)
@@ -99,16 +99,16 @@ def _winner(found: ThermalTransitions, curve: xr.Dataset, loads: np.ndarray) -> 
 
 
 def _phases(
-    found: ThermalTransitions, curve: xr.Dataset, winner: np.ndarray, loads: np.ndarray
+    transitions: ThermalTransitions, curve: xr.Dataset, winner: np.ndarray, loads: np.ndarray
 ) -> np.ndarray:
     """Name the phase at each load."""
     kinds = curve["kind"].values[winner]
     words = np.where(np.char.startswith(kinds, "R "), "specialized", kinds).astype("<U40")
-    if found.order == "discontinuous" and found.appears is not None:
-        metastable = (words != "specialized") & (loads > found.appears.value)
+    if transitions.order == "discontinuous" and transitions.appears is not None:
+        metastable = (words != "specialized") & (loads > transitions.appears.value)
         words = np.where(metastable, np.char.add(words, ", specialized metastable"), words)
-        if found.coexists is not None:
-            last = np.inf if found.unstable is None else found.unstable.value
+        if transitions.coexists is not None:
+            last = np.inf if transitions.unstable is None else transitions.unstable.value
             other = (words == "specialized") & (loads < last)
             words = np.where(other, "specialized, unspecialized metastable", words)
     return words

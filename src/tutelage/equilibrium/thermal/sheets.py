@@ -81,22 +81,22 @@ def _joined(theory: "QuenchedTheory", R: np.ndarray) -> list[tuple[np.ndarray, n
     return [(R, d) for R, d in rows]
 
 
-def _continued(going: list, R: float, here: np.ndarray, done: list) -> list:
+def _continued(curves: list, R: float, roots_at_R: np.ndarray, ended: list) -> list:
     """Append the roots at R to the curves; curves end or begin where the number changes."""
-    if len(here) == len(going):
-        for curve, d in zip(going, here, strict=True):
+    if len(roots_at_R) == len(curves):
+        for curve, d in zip(curves, roots_at_R, strict=True):
             curve.append((R, float(d)))
-        return going
-    last = np.array([curve[-1][1] for curve in going])
-    few, many = sorted((last, here), key=len)
+        return curves
+    last = np.array([curve[-1][1] for curve in curves])
+    few, many = sorted((last, roots_at_R), key=len)
     partners = _partners(few, many)
-    if len(here) > len(going):
-        longer: list = [[] for _ in here]
-        for curve, j in zip(going, partners, strict=True):
+    if len(roots_at_R) > len(curves):
+        longer: list = [[] for _ in roots_at_R]
+        for curve, j in zip(curves, partners, strict=True):
             longer[j] = curve
-        return _continued(longer, R, here, done)
-    done += [curve for j, curve in enumerate(going) if j not in partners]
-    return _continued([going[j] for j in partners], R, here, done)
+        return _continued(longer, R, roots_at_R, ended)
+    ended += [curve for j, curve in enumerate(curves) if j not in partners]
+    return _continued([curves[j] for j in partners], R, roots_at_R, ended)
 
 
 def _partners(few: np.ndarray, many: np.ndarray) -> tuple[int, ...]:
@@ -134,8 +134,8 @@ def _next_to_meeting(
     d = float(np.mean(many[alone[:2]]))
     for _ in range(MEETING_STEPS):
         shift = DIFFERENCE * np.eye(3)
-        found = theory.equations(Point(R + shift[1], d + shift[2], 0.0))
-        F, slope, along = found.F[:, 0], found.J[:, 0, 0], found.along[:, 0]
+        solution = theory.equations(Point(R + shift[1], d + shift[2], 0.0))
+        F, slope, along = solution.F[:, 0], solution.J[:, 0, 0], solution.along[:, 0]
         second = (slope[1:] - slope[0]) / DIFFERENCE
         matrix = np.array([[along[0], slope[0]], second])
         if not np.all(np.isfinite(matrix)) or np.linalg.det(matrix) == 0:
@@ -169,8 +169,8 @@ def roots(theory: "QuenchedTheory", R: np.ndarray) -> list[np.ndarray]:
         row, low, turn, high = row[two], low[two], turn[two], high[two]
         brackets += [(row, low, turn), (row, turn, high)]
     row, low, high = (np.concatenate(x) for x in zip(*brackets, strict=True))
-    found = refined(theory, teacher.at(row), low, high)
-    listed = [np.sort(found[row == i]) for i in range(len(R))]
+    solution = refined(theory, teacher.at(row), low, high)
+    listed = [np.sort(solution[row == i]) for i in range(len(R))]
     begins = theory.temperature >= theory.noise  # below, q cannot grow from 0 with R
     return [np.append(x, 0.0) if begins and r == 0 else x for r, x in zip(R, listed, strict=True)]
 

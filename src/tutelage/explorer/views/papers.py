@@ -38,14 +38,14 @@ _GRADED: State = {
     **{"teacher_norm": 1.0, "teacher_norm_last": 2.0, "start_q": 0.1, "start_q_last": 0.2},
     **{"start_r": 0.001, "dimension": 1000, "runs": 10, "seed": 1},
 }
-_ONE: State = {
+ONE_UNIT: State = {
     **{"K": 1, "M": 1, "activation": "relu", "learning_rate": 0.1, "until": 200.0},
     **{"start_q": 0.25, "start_q_last": 0.25, "start_r": 0.0, "dimension": 1000, "runs": 10},
 }
 # Figures and sections, with the view and the state that show them.
 OPENS: dict[tuple[str, str], tuple[str, State]] = {
-    ("straat2019", "perceptron"): ("online", {**_ONE, "learning_rate": 1.9}),
-    ("straat2019", "fig1"): ("online", _ONE),
+    ("straat2019", "perceptron"): ("online", {**ONE_UNIT, "learning_rate": 1.9}),
+    ("straat2019", "fig1"): ("online", ONE_UNIT),
     ("straat2019", "fig2"): ("online", {**_LIMIT, "K": 2, "M": 2, "until": 50.0}),
     ("straat2019", "fig3"): (
         "online",

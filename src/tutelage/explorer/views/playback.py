@@ -24,17 +24,17 @@ FORMULA_TEXT = "ρ_jk = corr(f_j, f*_k) of student and teacher nodes; H u_i = λ
 DOCUMENTATION = "deep"
 STREAMS, DETAILS = False, False
 
-FILE, WHICH = "Training", "Selection"
+FILE, SELECTION = "Training", "Selection"
 MOST_FRAMES, MOST_POINTS, MOST_LINES = 60, 4000, 40
 LAYER = re.compile(r"(strength|correlation|teacher_correlation|best_correlation)_[0-9]{1,3}")
 
 PARAMETERS: list[Parameter] = [
     Parameter("file", "saved training", "", "from --files, the report, or the package", FILE,
               "file", "", longest=100),
-    integer("layer", "hidden layer", "l", "1 is the lowest", WHICH, 1, 1, 20),
-    integer("run", "run", "", "0: all runs together", WHICH, 0, 0, 10_000, scale="linear"),
+    integer("layer", "hidden layer", "l", "1 is the lowest", SELECTION, 1, 1, 20),
+    integer("run", "run", "", "0: all runs together", SELECTION, 0, 0, 10_000, scale="linear"),
     integer("setting", "setting", "", "for files with several multiples and polarities",
-            WHICH, 1, 1, 1000),
+            SELECTION, 1, 1, 1000),
 ]  # fmt: skip
 
 

@@ -33,8 +33,8 @@ LOADS = 301
 LAST_LOAD_FACTOR, DEFAULT_LAST_LOAD = 1.6, 50.0
 MAX_SPECIALIZATION, SPECIALIZATION_POINTS = 0.99, 99  # a value of R − S
 LOWEST = "lowest"
-MOST_KNOWN = 30
-KNOWN: dict[tuple[str, float], Any] = {}
+MAX_CACHED = 30
+CACHE: dict[tuple[str, float], Any] = {}
 FOLLOWED = (
     (LOWEST, "the lowest free energy"),
     ("unspecialized", "unspecialized, as long as it is a minimum"),
@@ -66,9 +66,9 @@ def how_many(state: State) -> float | int:
     return math.inf if state["infinite"] else state["K"]
 
 
-def last_load(state: State, found: "Transitions") -> float:
+def last_load(state: State, transitions: "Transitions") -> float:
     """Return the last load: beyond the last transition, doubled until it exceeds the load."""
-    loads = [float(e.value) for e in (found.coexists, found.unstable) if e is not None]
+    loads = [float(e.value) for e in (transitions.coexists, transitions.unstable) if e is not None]
     last = LAST_LOAD_FACTOR * max(loads, default=DEFAULT_LAST_LOAD / LAST_LOAD_FACTOR)
     while last < state.get("load", 0.0):
         last *= 2
@@ -85,13 +85,13 @@ def transitions_and_curves(state: State) -> "tuple[Transitions, xr.Dataset]":
     loads.
     """
     g, K = units.code(state["activation"], state), how_many(state)
-    if (g, K) not in KNOWN:
+    if (g, K) not in CACHE:
         import tutelage as tl
 
-        if len(KNOWN) >= MOST_KNOWN:
-            KNOWN.clear()
-        KNOWN[g, K] = tl.equilibrium.transitions(units.unit(state["activation"], state), K), {}
-    transitions, curves = KNOWN[g, K]
+        if len(CACHE) >= MAX_CACHED:
+            CACHE.clear()
+        CACHE[g, K] = tl.equilibrium.transitions(units.unit(state["activation"], state), K), {}
+    transitions, curves = CACHE[g, K]
     last = last_load(state, transitions)
     if last not in curves:
         curves.clear()
@@ -112,7 +112,7 @@ def draw(state: State) -> Picture:
     """Draw the free energy at the load, and states and error over the load."""
     import tutelage as tl
 
-    found, curves = transitions_and_curves(state)
+    transitions, curves = transitions_and_curves(state)
     g, K = units.unit(state["activation"], state), how_many(state)
     every = tl.equilibrium.states(g, K, state["load"], saddles=True)
     minima = [s for s in every if s.site_stable]
@@ -121,10 +121,10 @@ def draw(state: State) -> Picture:
     picture = Picture(
         panels=[
             _energy_panel(energy, minima, student),
-            _states_panel(curves, found, student, state),
-            _error_panel(curves, found, student, state),
+            _states_panel(curves, transitions, student, state),
+            _error_panel(curves, transitions, student, state),
         ],
-        numbers=[*loads_numbers(found), *_state_numbers(student)],
+        numbers=[*loads_numbers(transitions), *_state_numbers(student)],
         messages=_messages(state, student, minima),
     )
     if state["followed"] != LOWEST:
@@ -138,12 +138,12 @@ def _specializations() -> "np.ndarray":
     return np.linspace(-MAX_SPECIALIZATION, MAX_SPECIALIZATION, 2 * SPECIALIZATION_POINTS + 1)
 
 
-def _energy_panel(energy: "xr.Dataset", minima: "list[Stationary]", here: "Stationary") -> Panel:
+def _energy_panel(energy: "xr.Dataset", minima: "list[Stationary]", student: "Stationary") -> Panel:
     """Draw βf/K over R − S with its minima and the state of the student."""
     V, y = energy["specialization"].values, energy["free_energy_per_unit"].values
-    single = here.units == 1
-    places = [(s.R if single or math.isinf(s.units) else s.R - s.S) for s in (*minima, here)]
-    heights = [s.free_energy_per_unit for s in (*minima, here)]
+    single = student.units == 1
+    places = [(s.R if single or math.isinf(s.units) else s.R - s.S) for s in (*minima, student)]
+    heights = [s.free_energy_per_unit for s in (*minima, student)]
     traces = [
         Trace("βf/K", "energy", V, y),
         Trace("minima", "energy", places[:-1], heights[:-1], kind="points"),
@@ -152,7 +152,7 @@ def _energy_panel(energy: "xr.Dataset", minima: "list[Stationary]", here: "Stati
     words = f"The free energy over R − S at the load has {len(minima)} minima"
     x = Axis("R − S, specialization" if not single else "R", "R" if single else "R − S")
     y_axis = Axis("βf/K, free energy", "βf/K", range=_range(y, heights))
-    description = f"{words}; the student is in the state {here.kind}."
+    description = f"{words}; the student is in the state {student.kind}."
     return Panel("free_energy", "Free energy", description, x, y_axis, traces)
 
 
@@ -177,36 +177,41 @@ def _followed(followed: str, minima: "list[Stationary]") -> "Stationary":
     return next((s for s in minima if _kind(s) == followed), minima[0])
 
 
-def marks(found: "Transitions", state: State) -> list[Mark]:
-    loads = {"α_s": found.appears, "α_c": found.coexists, "α_d": found.unstable}
+def marks(transitions: "Transitions", state: State) -> list[Mark]:
+    loads = {"α_s": transitions.appears, "α_c": transitions.coexists, "α_d": transitions.unstable}
     lines = [Mark("x", float(e.value), name) for name, e in loads.items() if e is not None]
     return lines if "load" not in state else [*lines, Mark("x", state["load"], "α")]
 
 
 def _states_panel(
-    curves: "xr.Dataset", found: "Transitions", here: "Stationary", state: State
+    curves: "xr.Dataset", transitions: "Transitions", student: "Stationary", state: State
 ) -> Panel:
     names = "R" if state["infinite"] or state["K"] == 1 else "RS"
     traces = [trace for name in names for trace in branches(curves, name, name)]
-    traces += [Trace("now", n, [here.load], [getattr(here, n)], kind="points") for n in names]
+    traces += [Trace("now", n, [student.load], [getattr(student, n)], kind="points") for n in names]
     words = f"Order parameters of {curves.sizes['branch']} branches over the load"
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
     y = Axis("order parameters", ", ".join(names))
-    description = f"{words}; the transition is {found.order}."
-    return Panel("states", "States", description, x, y, traces, marks(found, state))
+    description = f"{words}; the transition is {transitions.order}."
+    return Panel("states", "States", description, x, y, traces, marks(transitions, state))
 
 
 def _error_panel(
-    curves: "xr.Dataset", found: "Transitions", here: "Stationary", state: State
+    curves: "xr.Dataset", transitions: "Transitions", student: "Stationary", state: State
 ) -> Panel:
     traces = error_branches(curves)
-    traces.append(Trace("now", "error", [here.load], [here.generalization_error], kind="points"))
+    traces.append(
+        Trace("now", "error", [student.load], [student.generalization_error], kind="points")
+    )
     x = Axis("α = βP/(KN), load", "α", "linear", ("linear", "log"))
     y = Axis("ε_g, generalization error", "ε_g", "log", ("linear", "log"))
     description = (
-        f"Generalization error of every branch; at the load it is {here.generalization_error:.4g}."
+        "Generalization error of every branch; at the load it is "
+        f"{student.generalization_error:.4g}."
     )
-    return Panel("error", "Generalization error", description, x, y, traces, marks(found, state))
+    return Panel(
+        "error", "Generalization error", description, x, y, traces, marks(transitions, state)
+    )
 
 
 def error_branches(curves: "xr.Dataset") -> list[Trace]:
@@ -235,12 +240,12 @@ def branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
         if not np.any(np.isfinite(y)):
             continue
         # Extended by one point, so that it meets the stable part.
-        beside = stable & np.roll(stable, 1) & np.roll(stable, -1)
+        inside = stable & np.roll(stable, 1) & np.roll(stable, -1)
         label = f"{'ε_g' if name == 'generalization_error' else name} ({kind})"
         if np.any(stable):
             traces.append(Trace(label, family, load, np.where(stable, y, np.nan), member))
         if np.any(np.isfinite(y) & ~stable):
-            values = np.where(beside, np.nan, y)
+            values = np.where(inside, np.nan, y)
             traces.append(Trace(f"{label}, not stable", family, load, values, member, "dotted"))
     return traces
 
@@ -252,40 +257,41 @@ WORDS = {
 }
 
 
-def loads_numbers(found: "Transitions") -> list[Number]:
-    order = Number("transition", "", "absent" if found.order == "none" else found.order)
+def loads_numbers(transitions: "Transitions") -> list[Number]:
+    order = Number("transition", "", "absent" if transitions.order == "none" else transitions.order)
     loads = [
-        estimate(words, symbol, getattr(found, name), found.reasons.get(name))
+        estimate(words, symbol, getattr(transitions, name), transitions.reasons.get(name))
         for name, (words, symbol) in WORDS.items()
     ]
-    jump = Number("jump at α_c", "|R − S|", found.jump, None, found.reasons.get("jump"))
+    jump = Number("jump at α_c", "|R − S|", transitions.jump, None, transitions.reasons.get("jump"))
     return [order, *loads, jump]
 
 
-def _state_numbers(here: "Stationary") -> list[Number]:
+def _state_numbers(student: "Stationary") -> list[Number]:
     alone = "a single unit has only the overlap R"
-    numbers = [Number("state", "", here.kind)]
+    numbers = [Number("state", "", student.kind)]
     for name in "RSC":
-        value = getattr(here, name)
+        value = getattr(student, name)
         missing = math.isnan(value)
         numbers.append(Number("order parameter", name, None if missing else value, None,
                             alone if missing else None))  # fmt: skip
     return [
         *numbers,
-        Number("generalization error", "ε_g", here.generalization_error),
-        Number("free energy", "βf/K", here.free_energy_per_unit),
-        Number("lowest eigenvalue of the Hessian", "λ", here.lowest_eigenvalue),
+        Number("generalization error", "ε_g", student.generalization_error),
+        Number("free energy", "βf/K", student.free_energy_per_unit),
+        Number("lowest eigenvalue of the Hessian", "λ", student.lowest_eigenvalue),
     ]
 
 
-def _messages(state: State, here: "Stationary", minima: "list[Stationary]") -> list[str]:
+def _messages(state: State, student: "Stationary", minima: "list[Stationary]") -> list[str]:
     messages = [f"At α = {state['load']:g} there are {len(minima)} minima." if len(minima) > 1
              else f"At α = {state['load']:g} there is one minimum."]  # fmt: skip
-    if state["followed"] not in (LOWEST, _kind(here)):
+    if state["followed"] not in (LOWEST, _kind(student)):
         messages.append(
-            f"The state {state['followed']} is not a minimum here: the student is in {here.kind}."
+            f"The state {state['followed']} is not a minimum here: "
+            f"the student is in {student.kind}."
         )
-    if not here.stable:
+    if not student.stable:
         messages.append("This state is a minimum only while the units are equal.")
     return messages
 

@@ -1,4 +1,4 @@
-"""The equations with controls, in fixed steps, and the exact gradient of their end.
+"""The equations with controls, in fixed steps, and the exact gradient of the final error.
 
 A step of length h from the time t_j with controls u_j and u_(j+1) at its ends,
 

@@ -75,7 +75,9 @@ def _constant_controls(search: Search) -> Float[np.ndarray, "n m"]:
 def constant_run(
     search: Search, values: np.ndarray, limit: float, tolerance: float = FINE_TOLERANCE
 ) -> Steps:
-    """Integrate with constant controls, in adaptive steps, until the error or the limit."""
+    """Integrate with constant controls, in adaptive steps, until the error or the longest time is
+    reached.
+    """
     named = search.system.fixed | dict(zip(search.system.names, values, strict=True))
     readout, decay = named.get("readout_rate"), named.get("weight_decay")
     rate: Any = Rate(named["learning_rate"], readout=readout, decay=decay)

@@ -19,7 +19,7 @@ DEFAULT_CONTROLS = {"learning_rate": (0.0, 3.0)}
 # Errors ε_g below a hundred tolerances are errors of the adaptive integration.
 SMALLEST_ERROR = 1e-7
 # A plateau is left when the error is below this fraction of its height.
-LEFT = 0.5
+LEFT_FRACTION = 0.5
 
 
 def checked_bounds(
@@ -104,11 +104,11 @@ def check_plateau_is_left(search: Search, constant: Constant, error: float) -> N
     named = search.system.fixed | dict(zip(names, constant.values, strict=True))
     rate = float(named["learning_rate"])
     point = saddle(search.system.flow, constant_run(search, constant.values, LONGEST_TIME), rate)
-    if point is None or error < LEFT * point.generalization_error:
+    if point is None or error < LEFT_FRACTION * point.generalization_error:
         return
     height = point.generalization_error
     try:
-        first = best_constant(search._replace(until=None, error=LEFT * height))
+        first = best_constant(search._replace(until=None, error=LEFT_FRACTION * height))
     except ComputationError:  # with label noise this error may be below every reachable one
         return
     if first.end > end:

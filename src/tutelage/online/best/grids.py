@@ -52,7 +52,7 @@ class Grid:
         return 0.5 * (np.append(d, 0.0) + np.append(0.0, d))
 
     def discretized(self, values: np.ndarray, end: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the times of the ends of steps, and the controls there."""
+        """Return the times of the ends of steps, and the controls at these times."""
         return end * self.ends, self.hats @ values
 
     def gradient(self, run: Path, values: np.ndarray, end: float) -> np.ndarray:
@@ -60,7 +60,7 @@ class Grid:
         return self.hats.T @ run.by_control
 
     def scales(self, values: np.ndarray, end: float) -> np.ndarray:
-        """Return the factors of the unknowns for the search: the square root of the time of each
+        """Return the scales of the unknowns in the search: the square root of the time of each
         knot.
         """
         return np.sqrt(end * self.weights())[:, None] * np.ones_like(values)
@@ -95,7 +95,7 @@ class Pieces:
         return w / np.sum(w)
 
     def discretized(self, x: np.ndarray, end: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the times of the ends of steps, and the controls there."""
+        """Return the times of the ends of steps, and the controls at these times."""
         lengths = end * self.fractions(x)
         begins = np.cumsum(lengths) - lengths
         times = [
@@ -117,7 +117,7 @@ class Pieces:
         return np.append(by_control, by_s[:-1])
 
     def scales(self, x: np.ndarray, end: float) -> np.ndarray:
-        """Return the factors of the unknowns for the search: the square root of the time of each
+        """Return the scales of the unknowns in the search: the square root of the time of each
         control.
         """
         roots = np.sqrt(end * self.fractions(x))

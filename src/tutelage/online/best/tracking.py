@@ -260,7 +260,8 @@ def _descended(
     z: np.ndarray,
     sides: Float[np.ndarray, "2 2"],
 ) -> np.ndarray:
-    """Find the minimum next to a point of the grid, by searches as wide as the spacing of the grid.
+    """Find the minimum next to a point of the grid, by searches in boxes of the size of the grid
+    spacing.
 
     One search over the whole box may leap into another valley, or where there is no state.
     """

@@ -141,5 +141,5 @@ def _sum_of_arcsines(
 
 
 def _shifts(n: int) -> int:
-    """Return the number of shifts s, from 0 on, of which all pairs (a, a + s) differ."""
+    """Return the number of shifts s = 0, 1, … for which all pairs (a, a + s) are different."""
     return n - n // 2

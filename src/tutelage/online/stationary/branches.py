@@ -163,7 +163,7 @@ def _at_solution(flow: Flow, x: np.ndarray, curve: Curve) -> Curve:
 
 
 def _up_to_solution(flow: Flow, curve: Curve) -> Curve:
-    """End a branch that leaves the covariances next to a solution at the solution itself."""
+    """If a branch leaves the valid covariances next to a solution, end it at the solution."""
     if curve.ended != NOT_A_STATE or len(curve.points) < 4:
         return curve
     inside = curve.points[:-1]

@@ -28,7 +28,7 @@ from tutelage.online.stationary.landscape_names import invariants
 
 CLOSE = 1e-2
 # Stationary points are equal if their invariants agree to this.
-SAME = 1e-6
+EQUAL_TOLERANCE = 1e-6
 # Forces below which Newton's method is tried, relative to the norm of the teachers; if it leads
 # elsewhere it is tried again when the force has become ten times smaller.
 SLOW_FORCE = 1e-3
@@ -116,7 +116,9 @@ class Atlas:
         key = invariants(self.landscape, root.x[None], np.array([error]))[0]
         for number, point in enumerate(self.points):
             both_solve = point.solves and error < SOLVED_ERROR
-            if both_solve or np.max(np.abs(point.key - key)) < SAME * (1 + np.max(np.abs(key))):
+            if both_solve or np.max(np.abs(point.key - key)) < EQUAL_TOLERANCE * (
+                1 + np.max(np.abs(key))
+            ):
                 return number
         eigenvalues = spectrum(self.landscape, root.x)
         self.points.append(
@@ -227,7 +229,7 @@ def random_starts(
 
 
 def _largest_curvature(landscape: Landscape, size: float) -> float:
-    """Bound the curvature by that of students at the teachers, and of random students."""
+    """Estimate the largest curvature from students at the teachers and from random students."""
     K, (M, r) = landscape.scenario.K, landscape.teachers.shape
     rng = np.random.default_rng(0)
     states = [

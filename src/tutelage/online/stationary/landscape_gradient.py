@@ -126,9 +126,9 @@ class Landscape(eqx.Module):
         K = C.shape[-2]
         m, d = (_outer(x[:K], x) for x in (self.plain, self.curved))
         d = 2 / math.pi * d
-        own = np.eye(C.shape[-2], C.shape[-1], dtype=bool)[None]
-        area = jnp.where(own, 0.0, _area(p, q, C))
-        arcsine = jnp.where(own, math.pi / 2, math.pi / 2 - angle(area, C))
+        is_itself = np.eye(C.shape[-2], C.shape[-1], dtype=bool)[None]
+        area = jnp.where(is_itself, 0.0, _area(p, q, C))
+        arcsine = jnp.where(is_itself, math.pi / 2, math.pi / 2 - angle(area, C))
         return m + d * arcsine, d * area / jnp.where(p > 0, p, 1.0)
 
     def _smooth(self, p: Array, q: Array, C: Array) -> tuple[Array, Array]:

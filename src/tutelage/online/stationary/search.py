@@ -39,7 +39,7 @@ from tutelage.runs.seed import check_seed
 STEPS = 30
 # States are the same if their invariants agree to this: at a singular Jacobian a residual of
 # 1e-12 leaves the state uncertain by 1e-6.
-SAME = 1e-6
+EQUAL_TOLERANCE = 1e-6
 # Errors below this count as zero.
 PERFECT = 1e-9
 # Larger norms count as infinite.
@@ -138,7 +138,10 @@ class _Collection:
         self.keys.append(key)
 
     def _knows(self, key: np.ndarray) -> bool:
-        return any(np.allclose(key, other, rtol=SAME, atol=SAME) for other in self.keys)
+        return any(
+            np.allclose(key, other, rtol=EQUAL_TOLERANCE, atol=EQUAL_TOLERANCE)
+            for other in self.keys
+        )
 
 
 def _invariants(flow: Flow, y: np.ndarray) -> np.ndarray:

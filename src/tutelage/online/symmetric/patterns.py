@@ -32,7 +32,7 @@ Tuples = list[tuple[tuple[int, ...], int, float]]
 
 
 def _patterns(given: int, fields: int, k: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield units of the summed fields up to permutations, and the number of new ones."""
+    """Yield units of the summed fields up to permutations, and the number of additional units."""
     patterns: list[tuple[tuple[int, ...], int]] = [((), given)]
     for _ in range(fields):
         patterns = [

@@ -168,9 +168,11 @@ def symmetric_scenario(scenario: Scenario | SymmetricScenario) -> SymmetricScena
     return SymmetricScenario.from_scenario(scenario)
 
 
-def matrix(units: int, diagonal: FloatOrArray, beside: FloatOrArray) -> Float[Array, "... n n"]:
+def matrix(
+    units: int, diagonal: FloatOrArray, off_diagonal: FloatOrArray
+) -> Float[Array, "... n n"]:
     """Return the matrix with one number on the diagonal and another one off it."""
-    a, b = jnp.asarray(diagonal, float), jnp.asarray(beside, float)
+    a, b = jnp.asarray(diagonal, float), jnp.asarray(off_diagonal, float)
     return jnp.where(np.eye(units, dtype=bool), a[..., None, None], b[..., None, None])
 
 

@@ -276,8 +276,8 @@ def _over_drift(dataset: xr.Dataset, name: str, axes: "Axes", style: str, label:
     for number, unit in enumerate(dataset["unit"].values):
         one, colour = dataset.sel(unit=unit), f"C{number}"
         axes.plot(one["drift"], one[name], style, color=colour, label=f"{unit}, {label}")
-        alike = one[f"specialization{decayed}"] < 1e-6  # to which a fixed point is known
-        open_ones = one[name].where(alike)
+        unspecialized = one[f"specialization{decayed}"] < 1e-6  # to which a fixed point is known
+        open_ones = one[name].where(unspecialized)
         axes.plot(one["drift"], open_ones, style[0], color=colour, markerfacecolor="white")
     axes.set(xlabel=r"$\delta$", xscale="log")
     axes.grid(alpha=0.3)
@@ -297,8 +297,8 @@ def _with_names(axes: Any, points: xr.Dataset, x: np.ndarray, y: np.ndarray, eve
         np.argsort(x)
     ):  # labels alternate between the two sides, so that neighbours do not overlap
         short, at = str(names[k]).split(",")[0], (x[k], y[k])
-        beside = (6, 3) if place % 2 else (-7, -9)
+        offset = (6, 3) if place % 2 else (-7, -9)
         side = "left" if place % 2 else "right"
         options = {"textcoords": "offset points", "fontsize": "x-small", "ha": side}
-        axes.annotate(short, at, beside, **options)
+        axes.annotate(short, at, offset, **options)
     axes.margins(0.12)

@@ -19,8 +19,8 @@ from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 UNITS: tuple[Activation, ...] = (Erf(), ReLU())
-DRIFTS, MORE = np.array([0.003, 0.01, 0.02, 0.03, 0.05, 0.1]), np.geomspace(0.001, 0.2, 13)
-SHOWN = 0.03
+DRIFTS, FULL_DRIFTS = np.array([0.003, 0.01, 0.02, 0.03, 0.05, 0.1]), np.geomspace(0.001, 0.2, 13)
+PRINTED_DRIFT = 0.03
 # Bounds of η, and the highest γ in units of δ.
 RATES, DECAYS = (0.2, 1.5), 1.5
 SOLUTION = Overlaps(np.eye(2), np.eye(2), np.eye(2))
@@ -33,10 +33,10 @@ NOTE = (
 
 def compute(full: bool) -> Iterator[Row | Figure]:
     """Compute the best learning rates and weight decays over the drift."""
-    data = followed(tuple(MORE if full else DRIFTS))
+    data = followed(tuple(FULL_DRIFTS if full else DRIFTS))
     yield side_by_side(data, errors_of_drift, best_rates)
     for g in UNITS:
-        drift = float(data.sel(drift=SHOWN, method="nearest").drift)
+        drift = float(data.sel(drift=PRINTED_DRIFT, method="nearest").drift)
         without, decayed = best(g, drift)
         item, error = f"{_name(g)}, K = M = 2, δ = {drift:.3g}", without.generalization_error
         yield found(f"{item}: best η without weight decay", *without.learning_rate, NOTE)
@@ -86,10 +86,10 @@ def followed(drifts: tuple[float, ...]) -> xr.Dataset:
     )
 
 
-def _values(found: online.BestTracking) -> list[float]:
+def _values(tracking: online.BestTracking) -> list[float]:
     """Return η, γ, ε_g, and how much a student prefers its teacher."""
-    every = (found.learning_rate, found.weight_decay, found.generalization_error)
-    R = found.point.overlaps.R
+    every = (tracking.learning_rate, tracking.weight_decay, tracking.generalization_error)
+    R = tracking.point.overlaps.R
     return [*(float(one.value) for one in every), float(abs(R[0, 0] - R[0, 1]))]
 
 

@@ -33,7 +33,7 @@ FULL = {
 ASYMPTOTIC = (
     200  # runs with smaller N leave later than ln N/(2λ) predicts: by 0.35 ± 0.2 at N = 100
 )
-AGAIN = 300  # samples drawn again for standard errors
+RESAMPLES = 300  # samples drawn again for standard errors
 NOTE_SLOPE = (
     "straat2019 and citton2025 describe the saddle, but not when a finite network leaves it. The "
     "theory gives 1/(2λ) = {:.4f} with λ = {:.6f} from the linearized equations, for large N: N = "
@@ -119,7 +119,9 @@ def slope(data: xr.Dataset) -> tuple[float, float]:
     def fitted(medians: list[float]) -> float:
         return float(np.polynomial.polynomial.polyfit(x, medians, 1, w=weights)[1])
 
-    drawn = np.array([np.median(generator.choice(row, (AGAIN, len(row))), axis=1) for row in rows])
+    drawn = np.array(
+        [np.median(generator.choice(row, (RESAMPLES, len(row))), axis=1) for row in rows]
+    )
     spread = float(np.std([fitted(list(medians)) for medians in drawn.T]))
     return fitted([float(np.median(row)) for row in rows]), spread
 
@@ -130,7 +132,7 @@ def quartiles(data: xr.Dataset) -> tuple[float, float]:
     """
     pooled = np.concatenate([row - np.median(row) for row in _rows(data)])
     generator = np.random.default_rng(1)
-    drawn = generator.choice(pooled, (AGAIN, len(pooled)))
+    drawn = generator.choice(pooled, (RESAMPLES, len(pooled)))
 
     def width(sample: np.ndarray) -> np.ndarray:
         low, high = np.quantile(sample, [0.25, 0.75], axis=-1, method="lower")

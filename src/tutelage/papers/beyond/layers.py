@@ -33,8 +33,8 @@ from tutelage.papers.section import Figure, Section
 LAWS = {Erf(): erf_readout_factor, ReLU(): relu_readout_factor}
 UNITS: tuple[Activation, ...] = tuple(LAWS)
 RATIOS = np.array([0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0])
-MORE = np.geomspace(0.03, 10.0, 31)
-SHOWN = (1.0, 10.0)
+FULL_RATIOS = np.geomspace(0.03, 10.0, 31)
+PRINTED_RATIOS = (1.0, 10.0)
 START = Overlaps(Q=np.diag([0.2, 0.3]), R=1e-3 * np.eye(2), T=np.eye(2))
 NOTE = (
     "K = M = 2, T = 1, η → 0, from Q = diag(0.2, 0.3), R_in = 10⁻³ δ_in, v = v* = 1. The papers "
@@ -53,10 +53,10 @@ PARTS_OF_PLATEAU = (0.25, 0.5)
 
 def compute(full: bool) -> Iterator[Row | Figure]:
     """Compute lengths and eigenvalues over the ratio of the rates."""
-    data = plateaus(tuple(MORE if full else RATIOS))
+    data = plateaus(tuple(FULL_RATIOS if full else RATIOS))
     yield side_by_side(data, lengths_of_plateaus, escape_eigenvalues)
     for g in UNITS:
-        for ratio in (0.0, *SHOWN):
+        for ratio in (0.0, *PRINTED_RATIOS):
             one = of_one(g, ratio)
             layer = f"η_v = {ratio:g} η" if ratio else "fixed second layer"
             item = f"{_name(g)}, K = M = 2, {layer}: "

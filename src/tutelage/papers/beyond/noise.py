@@ -21,7 +21,7 @@ FINITE = 5
 UNITS = (FINITE, math.inf)
 # A kernel takes up to seconds for each β, the more the larger β is, and serves every K.
 BETAS = np.concatenate([[0.1, 0.2, 0.4, 0.7, 1.0], np.geomspace(1.25, 12.0, 15)])
-MORE = np.geomspace(0.1, 60.0, 80)
+FULL_BETAS = np.geomspace(0.1, 60.0, 80)
 WINDOW = (2.45, 2.85)  # around the lowest loads, as the figure shows
 NODES = 8
 NOTE = (
@@ -33,7 +33,7 @@ NOTE = (
 
 def compute(full: bool) -> Iterator[Row | Figure]:
     """Compute α_c against β, and its minimum."""
-    data = {f"K{K:g}": _loads(K, MORE if full else BETAS) for K in UNITS}
+    data = {f"K{K:g}": _loads(K, FULL_BETAS if full else BETAS) for K in UNITS}
     yield _drawn(data)
     for K in UNITS:
         (beta, beta_error), (load, load_error) = earliest(K)

@@ -82,8 +82,8 @@ def compute(full: bool) -> Iterator[Row | Figure]:
         return
     now, names = measured(QUICK), tuple(name for name in NAMES if name not in QUICK)
     rest = before[list(now)].sel(unit=list(names))
-    both = xr.concat([now, rest], "unit", combine_attrs="drop")
-    yield from _shown(both, QUICK)
+    joined = xr.concat([now, rest], "unit", combine_attrs="drop")
+    yield from _shown(joined, QUICK)
     parts = (*_rows(before, names), *_rates(before))
     yield from recorded.mark_recorded(parts, recorded.describe_origin(before))
 
@@ -150,9 +150,9 @@ def rates(names: tuple[str, ...]) -> xr.Dataset:
         s, unknown = scenario(units()[name]), Estimate(np.nan, np.nan)
         turns = unknown if name in NOT_FOLLOWED else saddle_vanishes(s, *saddle)
         assert turns  # all branches have a fold
-        both = {"vanishes": turns, "unstable": solution_loses_stability(s)}
-        rows[name] = {key: float(x.value) for key, x in both.items()}
-        rows[name] |= {f"{key}_error": float(x.error) for key, x in both.items()}
+        joined = {"vanishes": turns, "unstable": solution_loses_stability(s)}
+        rows[name] = {key: float(x.value) for key, x in joined.items()}
+        rows[name] |= {f"{key}_error": float(x.error) for key, x in joined.items()}
     return _table(rows)
 
 

@@ -26,7 +26,7 @@ from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 NOISE, ETA, M = 0.3, 0.2, 2
-UNITS, MORE = (2, 3, 4), (2, 3, 4, 5, 6)
+UNITS, FULL_UNITS = (2, 3, 4), (2, 3, 4, 5, 6)
 TIMES = np.geomspace(1.0, 20000.0, 61)
 LONG = np.geomspace(1.0, 16000.0, 61)
 NOTE = (
@@ -42,7 +42,7 @@ LAW = (
 
 def compute(full: bool) -> Iterator[Row | Figure]:
     """Compute ε_g over K of committees and of students with two trained layers."""
-    data = errors(MORE if full else UNITS)
+    data = errors(FULL_UNITS if full else UNITS)
     yield side_by_side(data, error_over_units, errors_of_layers)
     for K in data["units"].values:
         for layers in ("first", "both"):

@@ -22,7 +22,7 @@ from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 UNITS = (*range(3, 13), 15, 20, 30, 50, 100, 200, 500, 1000)
-SHOWN = (3, 4, 5, 10)
+PRINTED_UNITS = (3, 4, 5, 10)
 LIMITS = {
     "jump": 2 / 5,
     "width": 3 * math.pi / 20,
@@ -45,9 +45,9 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     trend = _trend()
     curves = {f"K{K}": _curves(K) for K in (3, 10)}
     yield _drawn(curves, trend)
-    for K in SHOWN:
+    for K in PRINTED_UNITS:
         yield found(f"ReLU, K = {K}: jump of R − S at α_c", *_jump(K), NOTE)
-    for K in SHOWN:
+    for K in PRINTED_UNITS:
         yield found(f"ReLU, K = {K}: width α_d − α_s of coexistence", *_width(K), NOTE)
     for name, power, text in (("jump", 1, "2/5"), ("width", 2, "3π/20")):
         words = "K · jump of R − S" if name == "jump" else "K² · width α_d − α_s"

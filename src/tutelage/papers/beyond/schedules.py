@@ -39,10 +39,10 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     yield _drawn({1: constant, **{n: b.schedule for n, b in best.items()}})
     yield found("Schedules: best constant rate η to ε_g = 10⁻⁴", rate.value, rate.error, NOTE)
     yield found("Schedules: time α to ε_g = 10⁻⁴ with it", time.value, time.error, NOTE)
-    for count, found_ in best.items():
-        reached = found_.time
+    for count, result in best.items():
+        reached = result.time
         item = f"Schedules: time α to ε_g = 10⁻⁴ with {count} rates"
-        yield found(item, reached.value, reached.error, _described(found_.schedule) + NOTE)
+        yield found(item, reached.value, reached.error, _described(result.schedule) + NOTE)
         saved = 1 - reached.value / time.value
         error = (reached.error + time.error) / time.value
         item = f"Schedules: part of the examples saved by {count} rates"
@@ -54,9 +54,9 @@ def schedule(pieces: int) -> BestSchedule:
     return online.best_schedule(scenario(), start(), GOAL, pieces=pieces, bounds=BOUNDS)
 
 
-def _described(found_: Schedule) -> str:
-    rates = ", ".join(f"{float(rate):.3f}" for rate in found_.rates)
-    switches = ", ".join(f"{float(switch):.2f}" for switch in found_.switches)
+def _described(schedule: Schedule) -> str:
+    rates = ", ".join(f"{float(rate):.3f}" for rate in schedule.rates)
+    switches = ", ".join(f"{float(switch):.2f}" for switch in schedule.switches)
     return f"η = {rates}; switched at α = {switches}. "
 
 

@@ -16,7 +16,7 @@ from tutelage.figures.text import finish
 from tutelage.papers import recorded
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
-from tutelage.papers.tian2020.readings import NAMES, again, load_recorded
+from tutelage.papers.tian2020.readings import NAMES, load_recorded, repeated
 
 # The deviation of an entry of a filter at the start, times the scale.
 ENTRY = {"code": 0.005, "text": 0.1 / 3**0.5}
@@ -43,7 +43,7 @@ def starts(full: bool) -> Iterator[Row | Figure]:
     """Compare recovered nodes over the scale of the start, at full size and in a small network."""
     before = load_recorded("starts")
     if full:
-        now = {setting: again("starts", setting, one) for setting, one in before.items()}
+        now = {setting: repeated("starts", setting, one) for setting, one in before.items()}
         yield from recorded.compare_with_recorded(_shown(now), _shown(before))
     else:
         yield from recorded.mark_recorded(

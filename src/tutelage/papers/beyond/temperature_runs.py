@@ -87,8 +87,8 @@ def sampled(run: Run) -> xr.Dataset:
 
 
 def theory(run: Run) -> np.ndarray:
-    """Return these quantities for the state of K → ∞ to which the start leads; R stands for both
-    overlaps.
+    """Return the quantities of a run in the state of K → ∞ that its start leads to; R stands for
+    both overlaps.
     """
     states = equilibrium.states(
         UNITS[run.activation], math.inf, run.load, temperature=run.temperature

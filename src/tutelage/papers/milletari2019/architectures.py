@@ -127,16 +127,16 @@ def _fewer_stuck(
     setting: Setting, data: str, pair: tuple[Network, Network], first: int, count: int
 ) -> np.ndarray:
     seeds = range(first, first + count, CHUNK[data])
-    both = [[_are_stuck(setting, data, one, seed) for one in pair] for seed in seeds]
-    return np.concatenate([more - less for more, less in both])
+    pairs = [[_are_stuck(setting, data, one, seed) for one in pair] for seed in seeds]
+    return np.concatenate([more - less for more, less in pairs])
 
 
-def _from(kept: xr.DataArray) -> Draw:
+def _from(recorded_runs: xr.DataArray) -> Draw:
     """Return a function that takes its samples from recorded runs."""
 
     def draw(setting: Setting, *which: Any) -> np.ndarray:
         *_, first, count = which
-        return kept.sel(setting=setting.name).values[first : first + count].astype(float)
+        return recorded_runs.sel(setting=setting.name).values[first : first + count].astype(float)
 
     return draw
 

@@ -273,11 +273,11 @@ def labels() -> Iterator[Row]:
     m, q = 4, 0.3
     for k in (1, 3):
         y = k / m
-        found, name = gates.saddle_point(k, [q] * m), f"mean label {y:g}"
+        point, name = gates.saddle_point(k, [q] * m), f"mean label {y:g}"
         printed = formula(math.log(y * (1 - q) / (q * (1 - y))))
-        multipliers.append(compare(KEY, name, printed, found.multiplier))
+        multipliers.append(compare(KEY, name, printed, point.multiplier))
         printed = formula(y * math.log(q / y) + (1 - y) * math.log((1 - q) / (1 - y)))
-        exponents.append(compare(KEY, name, printed, found.exponent / m))
+        exponents.append(compare(KEY, name, printed, point.exponent / m))
     means = f"the mean of {m} labels is 0.25 and 0.75, q = {q:g}"
     yield worst(f"eq. (15), −iλ_c, {means}", multipliers)
     yield worst(f"eq. (16) with its constant, {means}", exponents)

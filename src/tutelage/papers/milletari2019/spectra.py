@@ -34,7 +34,7 @@ from tutelage.spectra import negative_fraction
 # Zero eigenvalues of the digits that occur for every activation: see DIGITS_NOTE.
 BLANK = 3 * 25
 ALWAYS_ZERO = {"softmax": BLANK + 26, "sigmoid": BLANK}
-OTHERS = ("ReLU", "Sigmoid")
+OTHER_UNITS = ("ReLU", "Sigmoid")
 NAMES = {"linear": "linear", "curved": "non-linear"}
 EVIDENCE = "docs/spectra.md, tests/papers/test_milletari2019.py"
 UNPRINTED = "where β begins, a β of the output, the decay of the learning rate, the epochs"
@@ -195,7 +195,7 @@ def _accuracy(full: bool) -> Iterator[Row]:
 def _convergence(data: str, full: bool) -> Iterator[Row]:
     """Swish is the fastest on the linear task; on the others ReLU ends on a higher plateau."""
     claims = Claims(data, DIGITS if data == "digits" else ONE, full)
-    for unit in OTHERS:
+    for unit in OTHER_UNITS:
         if data == "curved":
             words = f"ln of the final loss of {unit} over that of Swish"
         else:
@@ -247,7 +247,7 @@ def _late_fall(run: xr.Dataset) -> np.ndarray:
 
 def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
     claims = Claims(data, hidden, full)
-    for unit in OTHERS:
+    for unit in OTHER_UNITS:
 
         def more(setting: Setting, seed: int, unit: str = unit) -> np.ndarray:
             swish, other = claims.two(setting, seed, unit)
@@ -316,7 +316,7 @@ def _spectra(data: str, full: bool) -> Iterator[Row]:
     yield _wider(claims)
     if data != "digits":
         yield _more_descent(claims)
-    for unit in OTHERS:
+    for unit in OTHER_UNITS:
         yield _at_the_end(claims, unit)
 
 
@@ -340,7 +340,7 @@ def _shrinks(claims: Claims) -> Row:
 
 
 def _wider(claims: Claims) -> Row:
-    """Compare widths over all epochs; for the digits at the end, in a quick run."""
+    """Compare widths over all epochs; in a quick run of the digits only at the end."""
 
     def ratio(setting: Setting, seed: int) -> np.ndarray:
         swish, relu = claims.two(setting, seed, "ReLU")

@@ -247,5 +247,5 @@ def appendix_d() -> Iterator[Row]:
 
 
 def _value(value: float, terms: float = 1.0) -> Published:
-    """Compare a formula with its printed value; sums over K units round K times."""
+    """Compare a formula with its printed value; rounding errors grow with the K units of a sum."""
     return formula(value, scale=terms)

@@ -147,11 +147,11 @@ def mean_time(times: np.ndarray, last: float) -> np.ndarray:
 
 def slopes(data: xr.Dataset, setting: Setting) -> np.ndarray:
     """d ln(mean time)/dN of each group of runs."""
-    here = data.sel(setting=setting.label, dimension=data["dimension"] >= ASYMPTOTIC)
-    times = here["escape_time"].transpose("dimension", "run").values
+    selected = data.sel(setting=setting.label, dimension=data["dimension"] >= ASYMPTOTIC)
+    times = selected["escape_time"].transpose("dimension", "run").values
     grouped = times.reshape(len(times), GROUPS, -1)
     logarithms = np.log(mean_time(grouped, float(data["last_sweep"])))
-    N = here["dimension"].values.astype(float)
+    N = selected["dimension"].values.astype(float)
     return np.polynomial.polynomial.polyfit(N, logarithms, 1)[1]
 
 

@@ -86,7 +86,7 @@ def _log_ratio(before: float, after: float) -> tuple[float, float]:
 
 
 def _predicted(N: int) -> float:
-    """Return ln of the ratio of ∫ exp(N s) over both boxes, by eq. (18).
+    """Predict ln of the ratio of the counts in two boxes: ∫ exp(N s) over each box, by eq. (18).
 
     The density of the overlaps is det C^{(N - 2K - 1)/2}, of which eq. (18) has the power N/2.
     """

@@ -68,7 +68,7 @@ def load(g: Activation, K: float, name: str) -> tuple[float, float]:
 
 
 def at(g: Activation, K: float, load: float, kind: str) -> State:
-    """Return the minimum of a kind."""
+    """Return the minimum of the given kind at a load."""
     return next(s for s in equilibrium.states(g, K, load) if s.kind == kind)
 
 

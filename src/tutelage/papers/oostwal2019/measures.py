@@ -45,7 +45,9 @@ def mirrored(g: Activation) -> Row:
 
 
 def kink(g: Activation, K: float, name: str, above: str, text: str, published: float) -> Row:
-    """Scaling of the change of dε_g/dα across a load with the distance; constant at a kink."""
+    """Compare the power of the distance from a load in the change of dε_g/dα across it; 0 at a
+    kink.
+    """
     centre = load(g, K, name)[0]
 
     def slope(a: float, kind: str, step: float) -> float:
@@ -70,11 +72,13 @@ def emerges(g: Activation, K: int, text: str, published: float, note: str = "") 
         return state.S - state.R
 
     item = f"exponent of S - R in the state R < S near α_d({K}), {g.name}"
-    found = power(item, text, published, specialization, (1e-3, 1e-4, 1e-5))
+    exponent = power(item, text, published, specialization, (1e-3, 1e-4, 1e-5))
     if not note:
-        return found
-    exact, value = closed_form("1", 1.0), found.computed
-    return correct(KEY, item, closed_form(text, published), exact, value, note, found.uncertainty)
+        return exponent
+    exact, value = closed_form("1", 1.0), exponent.computed
+    return correct(
+        KEY, item, closed_form(text, published), exact, value, note, exponent.uncertainty
+    )
 
 
 def vanishing_error(g: Activation, K: float) -> Row:
@@ -91,8 +95,8 @@ def vanishing_error(g: Activation, K: float) -> Row:
 def power(
     item: str, text: str, published: float, size: Callable[[float], float], points: Sequence[float]
 ) -> Row:
-    """Return d ln size/d ln x between the last two points; error: twice its change from the two
-    before.
+    """Return d ln size/d ln x between the last two points; the error is twice its change from the
+    pair before.
     """
     x = np.log([float(p) for p in points])
     y = np.log(np.abs([size(p) for p in points]))

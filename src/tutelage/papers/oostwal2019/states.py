@@ -32,7 +32,7 @@ NOTE_POSITIVE = (
     "α = 3.36 (K = 3), 3.29 (K = 5), 3.23 (K = 10) and π (K → ∞) on "
     "(tests/papers/test_oostwal2019.py)."
 )
-MANY = (3, 4, 5, 6, 8, 10, 20, 50, 100, 1000, math.inf)
+UNITS = (3, 4, 5, 6, 8, 10, 20, 50, 100, 1000, math.inf)
 
 
 def sigmoidal_regimes() -> Iterator[Row]:
@@ -40,7 +40,7 @@ def sigmoidal_regimes() -> Iterator[Row]:
     yield mirrored(ERF)
     yield kink(ERF, 2, "coexists", "R > S", "0", 0.0)
     item = "Sec. III A, discontinuous for K = 3, 4, 5, 6, 8, 10, 20, 50, 100, 1000 and ∞, erf"
-    orders = [transitions(ERF, K).order for K in MANY]
+    orders = [transitions(ERF, K).order for K in UNITS]
     yield holds_in_cases(item, "for all K ≥ 3", (order == "discontinuous" for order in orders))
     yield from _regimes()
     yield emerges(ERF, 5, "1", 1.0)
@@ -77,8 +77,8 @@ def _regimes() -> Iterator[Row]:
             ["R > S", "R < S"],
         ),
     ):
-        found = ([s.kind for s in equilibrium.states(ERF, 5, a)] == kinds for a in loads)
-        yield holds_in_cases(f"Sec. III A {item}, erf, K = 5", words, found)
+        holds = ([s.kind for s in equilibrium.states(ERF, 5, a)] == kinds for a in loads)
+        yield holds_in_cases(f"Sec. III A {item}, erf, K = 5", words, holds)
 
 
 def other_sigmoids() -> Row:
@@ -113,9 +113,9 @@ def rectified_regimes() -> Iterator[Row]:
     yield mirrored(RELU)
     yield kink(RELU, 2, "coexists", "R > S", "0", 0.0)
     loads = np.geomspace(load(RELU, 10, "unstable")[0] + LOAD_OFFSET, 1e6, 20)
-    found = ([s.kind for s in equilibrium.states(RELU, 10, a)] == ["R > S", "R < S"] for a in loads)
+    holds = ([s.kind for s in equilibrium.states(RELU, 10, a)] == ["R > S", "R < S"] for a in loads)
     item = "Sec. III B, minima beyond the transition, up to α = 10⁶, ReLU, K = 10"
-    yield holds_in_cases(item, "R > S is lowest, R < S a minimum", found)
+    yield holds_in_cases(item, "R > S is lowest, R < S a minimum", holds)
     yield emerges(RELU, 10, "1/2", 0.5, NOTE_LINEAR)
     yield stability(RELU, 10, 7.0)
     yield stability(RELU, 10, 15.0)
@@ -144,7 +144,7 @@ def _two_minima() -> Iterator[Row]:
     words = "only one of them facilitates perfect generalization"
     one = (near < 1 and far > 1e3 for near, far in errors)
     yield holds_in_cases(f"{item}, ReLU, K = 3, 5, 10, 20", words, one)
-    spread = [np.ptp([load(g, K, "coexists")[0] for K in (2, *MANY)]) for g in (RELU, ERF)]
+    spread = [np.ptp([load(g, K, "coexists")[0] for K in (2, *UNITS)]) for g in (RELU, ERF)]
     relative = [s / load(g, 2, "coexists")[0] for s, g in zip(spread, (RELU, ERF), strict=True)]
     item = "Sec. IV, α_c from K = 2 to ∞ varies less, relative to α_c(2), for ReLU than for erf"
     yield holds_in_cases(item, "weakly K-dependent", [relative[0] < relative[1]])

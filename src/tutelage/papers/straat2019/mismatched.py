@@ -180,12 +180,12 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
 def sigmoidal(full: bool) -> Iterator[Row]:
     """Decide the statements of the abstract on where ReLU and sigmoidal units behave alike."""
     points = plateau_2(), fixed_point_near(fig_2_erf(), 20.0, "Erf")
-    alike = [_symmetric(point) for point in points]
+    symmetric = [_symmetric(point) for point in points]
     one = [int(np.sum(point.eigenvalues.real > 0)) == 1 for point in points]
     solved = [fig_2_erf()["generalization_error"].values[-1] < 1e-6]
     item = "Abstract, K = M = 2 with Erf: plateau with one way out, then the solution"
     words = "similar behavior compared to sigmoidal activation"
-    yield statement(KEY, item, words, [*alike, *one, *solved])
+    yield statement(KEY, item, words, [*symmetric, *one, *solved])
     pairs = [(fig_3("ReLU"), fig_3("Erf")), (fig_4(), fig_4(activation="Erf"))]
     differs = [np.abs((a["R"][-1] - b["R"][-1]).values).max() > 0.1 for a, b in pairs]
     item = "Abstract, R(∞) with ReLU and Erf, K = 3, M = 2 and K = 2, M = 3, apart by > 0.1"

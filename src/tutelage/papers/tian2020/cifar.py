@@ -37,9 +37,9 @@ Parts = Iterator[Row | Figure]
 
 def which() -> str:
     """Say whether the images of CIFAR-10 are available; full runs depend on it."""
-    from tutelage.deep.images.cifar import is_there
+    from tutelage.deep.images.cifar import is_available
 
-    return "with images" if is_there() else ""
+    return "with images" if is_available() else ""
 
 
 def outside() -> str:
@@ -58,13 +58,13 @@ def fig_8(full: bool) -> Parts:
     return recorded.mark_recorded(_shown(before), recorded.describe_origin(*before.values()))
 
 
-def _with_nodes(kept: xr.Dataset) -> xr.Dataset:
+def _with_nodes(dataset: xr.Dataset) -> xr.Dataset:
     """Replace values of nodes by their means, for the drawing functions."""
     means = {
-        f"teacher_correlation_{i}": kept[f"rho_mean_{i}"].expand_dims(f"teacher_{i}")
+        f"teacher_correlation_{i}": dataset[f"rho_mean_{i}"].expand_dims(f"teacher_{i}")
         for i in range(1, 5)
     }
-    return kept.assign(means)
+    return dataset.assign(means)
 
 
 def _divided() -> xr.Dataset:

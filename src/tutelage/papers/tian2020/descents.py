@@ -24,7 +24,7 @@ def plane(
     """
     x = np.random.default_rng(SEED).normal(size=(1000, 2))
     teachers, paths = [], []
-    for seed in islice(filter(_apart, count(SEED)), first, first + starts):
+    for seed in islice(filter(_are_distinct, count(SEED)), first, first + starts):
         teachers.append(_in_the_plane(seed))
         one = deep.student(teachers[-1], 3, seed=seed)
         weights = one.weights[0], 0.05 * one.weights[1]
@@ -37,7 +37,7 @@ def _in_the_plane(seed: int) -> deep.Network:
     return deep.teacher(2, inputs=2, outputs=10, data="gaussian:1", seed=seed)
 
 
-def _apart(seed: int) -> bool:
+def _are_distinct(seed: int) -> bool:
     """Return whether the two filters of a teacher are at least 26 degrees from parallel."""
     W = np.asarray(_in_the_plane(seed).weights[0])
     return abs(W[:, 0] @ W[:, 1]) < 0.9 * np.prod(np.linalg.norm(W, axis=0))

@@ -1,4 +1,6 @@
-"""Pictures of tian2020 only: all layers, followers, losses, and students in the plane."""
+"""Drawing functions for tian2020 alone: all layers, followers, losses, and students in the
+plane.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -38,10 +38,10 @@ def nodes(data: Data) -> Parts:
     multiples = next(iter(data.values()))["multiple"].values
     picture, grid = panels(len(data), len(multiples), (3.4, 3.2), sharex=True, sharey="row")
     for axes, (setting, one) in zip(grid, data.items(), strict=True):
-        shown = one[["student_correlation_1", "strength_1"]].rename(shown="run")
-        shown = shown.expand_dims(epoch=[100])
+        drawn = one[["student_correlation_1", "strength_1"]].rename(shown="run")
+        drawn = drawn.expand_dims(epoch=[100])
         for ax, multiple in zip(axes, multiples, strict=True):
-            draw.specialization(shown.sel(multiple=multiple), axes=ax)
+            draw.specialization(drawn.sel(multiple=multiple), axes=ax)
             loss = float(one["evaluation_loss"].sel(multiple=multiple, polarity=1.0).mean())
             ax.set_title(f"{multiple}x, p = 1, loss = {loss:.1g}", fontsize="small")
             ax.label_outer()
@@ -93,9 +93,9 @@ def recovered(data: Data) -> Parts:
     polarities = [p for p in next(iter(data.values()))["polarity"].values if p > 0]
     picture, grid = panels(len(data), len(polarities), (2.9, 2.9), sharex=True, sharey=True)
     for axes, (setting, one) in zip(grid, data.items(), strict=True):
-        shown = one[["recovered_1"]].rename(recovered_1="teacher_correlation_1", shown="epoch")
+        drawn = one[["recovered_1"]].rename(recovered_1="teacher_correlation_1", shown="epoch")
         for ax, p in zip(axes, polarities, strict=True):
-            draw.recovery(shown.sel(polarity=p), axes=ax).set_title(f"p = {p:g}")
+            draw.recovery(drawn.sel(polarity=p), axes=ax).set_title(f"p = {p:g}")
             ax.label_outer()
             if ax is not grid[0, 0]:
                 ax.get_legend().remove()
@@ -137,8 +137,8 @@ def _wider(data: Data, p: float) -> Row:
     return in_each_reading(item, "the scale of the students' start", readings, notes.START)
 
 
-def _difference(item: str, found: xr.DataArray, level: float) -> Row:
-    more = found.sel(multiple=10).values - found.sel(multiple=1).values
+def _difference(item: str, difference: xr.DataArray, level: float) -> Row:
+    more = difference.sel(multiple=10).values - difference.sel(multiple=1).values
     return claim(KEY, item, more, level=level)
 
 

@@ -63,9 +63,9 @@ def _close_to_one(runs: xr.Dataset, level: float) -> list[Row]:
 def _pictures(data: Data) -> Parts:
     """Draw the first run of each setting; further runs look the same and would cover it."""
     for setting, runs in data.items():
-        shown = [name for name in runs if "student_" in str(runs[name].dims)]
+        drawn = [name for name in runs if "student_" in str(runs[name].dims)]
         grid = specialization_of_layers(
-            runs[shown].expand_dims("run"), runs["epoch"].values.tolist()
+            runs[drawn].expand_dims("run"), runs["epoch"].values.tolist()
         )
         grid[0, 0].figure.suptitle(NAMES[setting])
         yield Figure(grid[0, 0].figure, {"": runs}, setting)

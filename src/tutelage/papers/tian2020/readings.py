@@ -45,10 +45,10 @@ def load_recorded(name: str) -> Data:
 @cache
 def trained(name: str) -> Data:
     """Repeat a training in every setting, with as many runs as were recorded."""
-    return {setting: again(name, setting, one) for setting, one in load_recorded(name).items()}
+    return {setting: repeated(name, setting, one) for setting, one in load_recorded(name).items()}
 
 
-def again(name: str, setting: str, before: xr.Dataset) -> xr.Dataset:
+def repeated(name: str, setting: str, before: xr.Dataset) -> xr.Dataset:
     """Repeat the training of all recorded stages, and reduce it."""
     stages = int(before.attrs["looks"])
     return joined(name, [trainings.TRAININGS[name](setting, stage) for stage in range(stages)])
@@ -63,14 +63,14 @@ def joined(name: str, stages: list[xr.Dataset]) -> xr.Dataset:
     return REDUCED[name](runs.drop_attrs()).assign_attrs(attributes | more)
 
 
-def figure(name: str, shown: Callable[[Data], Parts]) -> Callable[[bool], Parts]:
+def figure(name: str, parts: Callable[[Data], Parts]) -> Callable[[bool], Parts]:
     """Make the compute function of a section: from recorded data, or compared with a full run."""
 
     def compute(full: bool) -> Parts:
         before = load_recorded(name)
         if full:
-            return recorded.compare_with_recorded(shown(trained(name)), shown(before))
-        return recorded.mark_recorded(shown(before), recorded.describe_origin(*before.values()))
+            return recorded.compare_with_recorded(parts(trained(name)), parts(before))
+        return recorded.mark_recorded(parts(before), recorded.describe_origin(*before.values()))
 
     return compute
 

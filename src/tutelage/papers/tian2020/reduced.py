@@ -17,10 +17,10 @@ def nodes(study: xr.Dataset) -> xr.Dataset:
     all runs.
     """
     last = study.isel(epoch=-1, drop=True)
-    shown = last[["student_correlation_1", "strength_1"]].sel(polarity=1.0, drop=True)
-    shown = shown.isel(run=slice(32)).rename(run="shown").drop_vars("shown")
+    drawn = last[["student_correlation_1", "strength_1"]].sel(polarity=1.0, drop=True)
+    drawn = drawn.isel(run=slice(32)).rename(run="shown").drop_vars("shown")
     ratio = weak_over_strong(last["student_correlation_1"], last["strength_1"])
-    return shown.assign(evaluation_loss=last["evaluation_loss"], weak_over_strong=ratio)
+    return drawn.assign(evaluation_loss=last["evaluation_loss"], weak_over_strong=ratio)
 
 
 def weak_over_strong(ρ: xr.DataArray, strength: xr.DataArray) -> xr.DataArray:

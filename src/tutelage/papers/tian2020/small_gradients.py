@@ -22,7 +22,7 @@ from tutelage.papers.tian2020.theorems.independence import (
 
 SEED = 44
 W, B = np.array([1.0, 0.0]), 0.3  # the teacher node to be recovered
-APART = (0.2, 0.1, 0.05, 0.025)  # angles, and distances of biases, of the nearest student nodes
+DISTANCES = (0.2, 0.1, 0.05, 0.025)  # angles, and distances of biases, of the nearest student nodes
 FREE = 6  # student nodes anywhere else
 POINTS = 200  # examples of a region
 
@@ -92,8 +92,8 @@ def recovery() -> list[Row]:
     δ = "1 - δ", "1 - 2δ"
     rows = []
     for power, what in zip(δ, ("sin θ", "|b* - b|"), strict=True):
-        smallest = np.array([_least_gradient(d, biases=what != "sin θ") for d in APART])
-        distance = np.sin(APART) if what == "sin θ" else np.array(APART)
+        smallest = np.array([_least_gradient(d, biases=what != "sin θ") for d in DISTANCES])
+        distance = np.sin(DISTANCES) if what == "sin θ" else np.array(DISTANCES)
         slopes = np.diff(np.log(distance)) / np.diff(np.log(smallest))
         item = f"Theorem 5, exponent of {what} against the least gradient without a node nearer"
         # Twice the change of the slope between the wider and the narrower distances.
@@ -104,13 +104,13 @@ def recovery() -> list[Row]:
     return rows
 
 
-def _least_gradient(apart: float, *, biases: bool) -> float:
+def _least_gradient(distance: float, *, biases: bool) -> float:
     """Return the least gradient with a student node on either side of the teacher node."""
     random = np.random.default_rng(SEED)
     if biases:
-        near, shifts = np.stack([W, W]), np.array([B - apart, B + apart])
+        near, shifts = np.stack([W, W]), np.array([B - distance, B + distance])
     else:
-        near, shifts = np.stack([turned(W, -apart), turned(W, apart)]), np.array([B, B])
+        near, shifts = np.stack([turned(W, -distance), turned(W, distance)]), np.array([B, B])
     w = np.concatenate([near, random.normal(size=(FREE, 2))])
     b = np.concatenate([shifts, random.normal(size=FREE)])
     x = disc(np.concatenate([W[None], near]), np.append(B, shifts))

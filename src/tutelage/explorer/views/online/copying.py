@@ -17,8 +17,8 @@ def python(state: State) -> str:
 
 def python_of_runs(state: State) -> str:
     """Return Python code for the theory and the finite networks."""
-    given = {**runs.options(state, state["until"]), "times": _times(state, runs.TIMES)}
-    called = _call("runs = tl.simulation.chain(", given)
+    arguments = {**runs.options(state, state["until"]), "times": _times(state, runs.TIMES)}
+    called = _call("runs = tl.simulation.chain(", arguments)
     return "\n".join([*_setting(state), *_evolve(state), PRINTED, *called, ""])
 
 
@@ -54,14 +54,14 @@ def _start(state: State) -> str:
 
 
 def _evolve(state: State) -> list[str]:
-    given = {**setting.arguments(state), "times": _times(state, TIMES)}
-    return _call("run = tl.online.evolve(", given)
+    arguments = {**setting.arguments(state), "times": _times(state, TIMES)}
+    return _call("run = tl.online.evolve(", arguments)
 
 
-def _call(function: str, given: dict[str, Any]) -> list[str]:
-    written = {name: x if name == "times" else repr(x) for name, x in given.items()}
-    arguments = [f"    {name}={x}," for name, x in written.items()]
-    return [function, "    scenario,", "    start,", *arguments, ")"]
+def _call(function: str, arguments: dict[str, Any]) -> list[str]:
+    written = {name: x if name == "times" else repr(x) for name, x in arguments.items()}
+    lines = [f"    {name}={x}," for name, x in written.items()]
+    return [function, "    scenario,", "    start,", *lines, ")"]
 
 
 def _times(state: State, count: int) -> str:

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from tutelage.model import Overlaps, Scenario
 
 # Parameters that do not change the plateau details.
-OTHERS = ("learning_rate", "readout_rate", "until", "dimension", "runs", "seed")
-MOST_KNOWN = 50
-KNOWN: dict[tuple[Any, ...], Any] = {}
+NOT_IN_KEY = ("learning_rate", "readout_rate", "until", "dimension", "runs", "seed")
+MAX_CACHED = 50
+CACHE: dict[tuple[Any, ...], Any] = {}
 CRITICAL = {
     "non_monotonic": "the error is not monotonic",
     "plateau_vanishes": "the plateau does not exist",
@@ -53,13 +53,13 @@ def _rates(state: State, scenario: "Scenario", start: "Overlaps") -> Any:
 
     # The key contains the rate of the second layer in units of η.
     ratio = state["readout_rate"] / (state["learning_rate"] or 1.0)
-    key = (ratio, *(x for name, x in state.items() if name not in OTHERS))
-    if key not in KNOWN:
-        if len(KNOWN) >= MOST_KNOWN:
-            KNOWN.clear()
+    key = (ratio, *(x for name, x in state.items() if name not in NOT_IN_KEY))
+    if key not in CACHE:
+        if len(CACHE) >= MAX_CACHED:
+            CACHE.clear()
         steps = {"readout_rate": ratio, "batch": state["batch"]}
-        KNOWN[key] = tl.online.critical_learning_rates(scenario, start, **steps)
-    return KNOWN[key]
+        CACHE[key] = tl.online.critical_learning_rates(scenario, start, **steps)
+    return CACHE[key]
 
 
 def _plateau_marks(plateau: Any) -> dict[str, list[Mark]]:

@@ -36,7 +36,7 @@ def stream(state: State) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "traces", {"panel": panel, "traces": [trace_of(trace) for trace in traces]}
         finished, words = state["dimension"] * until, f"α = {until:.4g} of {state['until']:g}"
         yield "progress", {"done": finished, "of": total, "message": words}
-    yield "message", {"message": _told(runs)}
+    yield "message", {"message": _progress_words(runs)}
 
 
 def _check(state: State) -> None:
@@ -123,7 +123,7 @@ def _mean(mean: "xr.Dataset") -> Trace:
                  error=bars.values)  # fmt: skip
 
 
-def _told(runs: "xr.Dataset") -> str:
+def _progress_words(runs: "xr.Dataset") -> str:
     diverged = int((runs["outcome"] == "diverged").sum())
     words = f"{runs.sizes['run']} networks with N = {int(runs.attrs['dimension'])}"
     return f"{words}, {diverged} of them diverged" if diverged else words

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from tutelage._checks import InputError
 from tutelage.explorer import units
 from tutelage.explorer.parameters import State
-from tutelage.explorer.views.online.controls import PARAMETERS, SAME
+from tutelage.explorer.views.online.controls import PARAMETERS, SAME_AS_STUDENT
 from tutelage.model.numbers import NUMBERS
 from tutelage.runs import programs
 
@@ -69,7 +69,7 @@ def numbers(state: State) -> dict[str, float]:
 
 def teacher_unit(state: State) -> tuple[str, State, str]:
     """Return the activation of the teacher: its name, and state and prefix of its parameter."""
-    if state["teacher_activation"] == SAME:
+    if state["teacher_activation"] == SAME_AS_STUDENT:
         return state["activation"], state, ""
     return state["teacher_activation"], state, "teacher_"
 

@@ -73,7 +73,7 @@ def _layer(
 def _cancelling(
     random: np.random.Generator, W: np.ndarray, pair: tuple[int, int] | None
 ) -> np.ndarray:
-    """Give the two co-linear nodes, the second half as long, fan-outs that cancel."""
+    """Set fan-outs of the two co-linear nodes, the second of half length, that cancel."""
     if pair is not None:
         W = W.copy()
         W[pair[0]] = random.standard_normal(W.shape[1])
