@@ -3,7 +3,7 @@
 `validated` decorates every public function.  It refuses to compute in less than float64,
 an argument that the function does not have (`_names`), and a value of another type than the
 annotation: a `Scenario`, a whole number, a number, True or False, a text, a function, a Dataset.
-Ranges and shapes, which annotations cannot say, are checked by the function with `_checks`.
+Ranges and shapes are not part of annotations; functions check them with `_checks`.
 Arrays are annotated as ``Any`` or by their shape, and pass.
 """
 

@@ -73,8 +73,8 @@ def unknown_name_error(
     """Return the error for an unknown name: why it does not exist, or the name that is closest.
 
     name: with the dashes of an option or without.
-    there: the names that exist.
-    listed: a sentence that lists them, or says where they are listed.
+    available: the names that exist.
+    listed: a sentence that lists them, or the place of the list.
     """
     word = name.lstrip("-").replace("-", "_")
     if word in UNSUPPORTED:

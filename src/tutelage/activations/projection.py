@@ -127,8 +127,8 @@ def _unresolved(f: Float[Array, " nodes"], mass: Float[Array, "n nodes"]) -> Flo
     """Bound the error of panels on which g is not resolved because it has a step or a bend
     inside.
 
-    There all rules may err alike, so that their difference says nothing.  The last Legendre
-    coefficients of g on such a panel do not decay; they are of the size of the uncertainty
+    There all rules may have the same error, so that their difference is no estimate.  The last
+    Legendre coefficients of g on such a panel do not decay; they are of the size of the uncertainty
     of g between the nodes, which counts with the mass ∫|ψ_n √φ| of the panel.
     """
     points = POINTS[0]

@@ -17,7 +17,7 @@ class UnitParameter(NamedTuple):
 
     name: of the argument.
     symbol, label, help: for readers.
-    default, low, high: of a slider, which is logarithmic if so said.
+    default, low, high: of a slider, which is logarithmic if ``log`` is set.
     """
 
     name: str

@@ -34,7 +34,7 @@ def generalization_error(
     (oostwal2019 eq. (25), there with v = v* = 1 and s = 1/√K).
 
     Args:
-        scenario: who learns from whom.
+        scenario: student and teacher.
         overlaps: Q, R and T, with any leading axes; T has to be the scenario's, unless it changes
             with time, as that of teachers does that drift and are not orthogonal.
         method, return_error: as in `tutelage.averages.i2`.

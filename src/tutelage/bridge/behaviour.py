@@ -1,11 +1,11 @@
 """Find the units of a network, and check by evaluation that its layers reproduce its outputs.
 
-A model is more than its list of layers: a skip connection, a factor 1/√N or a second activation
-stand in its code alone.  So the two-layer network that was read,
+A model is more than its list of layers: a skip connection, a factor 1/√N or a second activation may
+be in its code only.  So the two-layer network that was read,
 
     σ_c = c Σ_i v_ci g(w_i·ξ/s + b_i) + d_c,   s = 1 or √N,
 
-is evaluated beside the model itself, and an activation that stands in the code alone is measured:
+is compared with the model itself, and an activation that is in the code only is measured:
 with the pseudo-inverse of W there is an input at which one unit has a field h and all others 0.
 """
 

@@ -260,7 +260,7 @@ def _without_gaps(problem: Problem) -> np.ndarray:
 def is_far(problem: Problem, η: float, error: float) -> bool:
     """Whether the estimated learning rate differs significantly from the recorded one.
 
-    A record that moves the wrong way has no rate, and tells nothing.
+    A record that moves in the wrong direction has no rate.
     """
     beyond = not problem.rate / TIMES_APART < η < problem.rate * TIMES_APART
     return beyond and η > 0 and abs(η - problem.rate) > DEVIATIONS * error

@@ -48,8 +48,8 @@ def correlations(student: object, teacher: object, data: object, *, layer: int =
         the same of each student node, ``student_correlation`` and ``follows``.
 
     Raises:
-        InputError: if there is no such layer, or a network does not tell what stands between its
-            layers.
+        InputError: if there is no such layer, or the functions between the layers of a network are
+            unknown.
 
     >>> import numpy as np, tutelage as tl
     >>> rows = np.random.default_rng(0).standard_normal((50, 3))

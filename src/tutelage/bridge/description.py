@@ -74,8 +74,9 @@ class Description(Finding):
 
     framework: whose it is.
     layers: in the order in which an input passes them.
-    functions: those between the layers, if the structure tells; else those that were seen.
-    ordered: whether the structure tells what stands where.
+    functions: functions between the layers, if the structure contains them; else all functions of
+        the model.
+    ordered: whether the structure contains the order of layers and functions.
     strange: parts that are no layers of weights, by name and kind.
     call: the network itself, (examples, inputs) to (examples, outputs), in float64 where it can.
     precision: rounding of `call`, relative.

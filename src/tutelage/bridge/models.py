@@ -41,8 +41,8 @@ def describe(network: object) -> Description:
 
     Returns:
         A `Description`: ``layers`` with weights (out, in) in float64 and biases, the functions
-        between them as far as the structure tells, the names of parts that are no layers of
-        weights, and dropout.  Functions in the code of a model with one hidden layer, which no
+        between them as far as the structure contains them, the names of parts without weights,
+        and dropout.  Functions in the code of a model with one hidden layer, which no
         structure shows, are measured by evaluating the model: ``measured`` says what was found,
         or why nothing could be.
 

@@ -40,7 +40,7 @@ class Optimizer:
     """Settings of an optimizer.
 
     name: of its class, such as "SGD" or "Adam".
-    rates: learning rates of its groups of parameters, each once; empty if it does not tell.
+    rates: learning rates of its groups of parameters, each once; empty if they are unknown.
     momentum: μ;  dampening: d;  nesterov: whether it is Nesterov's;  weight_decay: λ.
     decoupled: whether the decay is no part of the gradient, and not multiplied by momentum.
     """

@@ -115,7 +115,8 @@ def predict(
         record: one run, from `Recorder.dataset`, perhaps saved and loaded.
         scenario: ``recorder.scenario``, for units that a file does not hold: functions of the
             user's.
-        level: how often a network that does follow the equations is said to part from them.
+        level: probability that a network which follows the equations is reported as departing from
+            them.
         runs: simulated networks; 1/level of them at least.
         seed: of the networks.
         progress: show how far integrations and simulations are; by default where they take

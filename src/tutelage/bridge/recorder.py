@@ -1,8 +1,7 @@
 """Record a user's training while it runs, as the Dataset of a simulation.
 
-Overlaps of K x N weights are small: what is kept is bounded by keeping every second record when
-there are too many.  The file is written anew, as a whole, twice a minute, so that a kill leaves
-the one before.
+Overlaps of K x N weights are small: memory is bounded by dropping every second record when there
+are too many.  The whole file is replaced twice a minute, so that a kill leaves the previous file.
 """
 
 import json
@@ -137,7 +136,7 @@ class Recorder:
         readout_rate: of the second layer, as the optimizer has it; 0 if that does not learn.
         batch: examples for each step, of whose errors the mean is taken.
         loss: "half" for ½ Σ_c (σ_c - τ_c)², "mean" for the mean of (σ_c - τ_c)² over outputs.
-        most: records that are kept; when there are more, every second one is dropped, and the
+        most: largest number of records; when there are more, every second one is dropped, and the
             steps between two are doubled.
         inputs: rows of the data, shape (examples, N).  If they have structure their covariance
             enters the overlaps; how Gaussian the fields are is looked at on them at the start and
@@ -146,7 +145,7 @@ class Recorder:
         optimizer: whose name, learning rate, momentum and weight decay are stored in the record,
             for `predict`: a PyTorch or Keras optimizer, or a description by hand such as
             ``{"name": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.0}``.
-            Optax transformations are functions, which do not tell their settings: describe them.
+            The settings of Optax transformations cannot be read: pass them as a mapping.
         path: a file that ends in .nc or .csv, written twice a minute, by ``dataset`` and at the end
             of ``with Recorder(...) as record:``.  A training that is resumed from a step goes on
             with the file: ``record(student, step=5000)`` as its first call.  Weights that are not
@@ -243,8 +242,8 @@ class Recorder:
             self.save()
 
     def wants(self, step: int) -> bool:
-        """Return whether a step would be recorded, for callers to whom computing the weights costs
-        time.
+        """Return whether a step would be recorded, for callers that need time to compute the
+        weights.
         """
         return step % self._records.stride == 0 or self._scenario is None
 

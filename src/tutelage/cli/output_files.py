@@ -1,8 +1,8 @@
 """Files of the commands, and saving of results when a command is interrupted.
 
-Whether files can be written is known before the work begins.  A file that cannot be written after
-all, a standard output that nobody reads and Ctrl-C are said in words, with where the result is
-and how to go on.
+Whether files can be written is known before the work begins.  If a file or the standard output
+cannot be written, or after Ctrl-C, a message names the place of the result and the command that
+continues.
 """
 
 import os

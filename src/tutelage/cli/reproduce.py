@@ -72,11 +72,10 @@ def reproduce(
 ) -> None:
     """Draw the papers' figures and check their published numbers.
 
-    The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all rows;
-    printed are how many have which verdict, and those that differ, depend on something that is
-    not printed, or were corrected. What has
-    been computed is kept in DIR: an interrupted run goes on where it was, and a second one takes
-    seconds. The exit code is 1 if a number differs and no note says why.
+    The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all rows; printed
+    are how many have which verdict, and those that differ, depend on something that is not printed,
+    or were corrected. Computed sections are saved in DIR: an interrupted run continues, and a
+    second run takes seconds. The exit code is 1 if a number differs and no note says why.
     """
     from tutelage.sweeps.cluster import check_workers
 

@@ -24,7 +24,7 @@ def correlations(student: Network, teacher: Network, examples: ArrayLike) -> lis
 
     ρ_kj = Σ_i f̃_k(x_i) f̃*_j(x_i),   f̃ = (f - mean)/‖f - mean‖ over the examples
 
-    (tian2020, Section 6; the negative values of its Figure 6 say that the mean is taken out).
+    (tian2020, Section 6; the negative values of its Figure 6 show that means are subtracted).
     A node that is constant on all examples has the correlation 0.
 
     Args:

@@ -4,8 +4,8 @@ The address that is opened has the token, and the answer to it sets a cookie, wh
 requests bring along: the page, its files, pictures and streams.  Without the token another account
 of this machine could open the page, since any account can connect to the loopback interface.
 
-A page on the web can make a browser send requests to this machine.  They carry its Origin, or say
-in ``Sec-Fetch-Site`` that they come from elsewhere, or name another Host, as after a change of its
+A page on the web can make a browser send requests to this machine.  They carry its Origin, or have
+``Sec-Fetch-Site`` of another site, or name another Host, as after a change of its
 address (DNS rebinding): all are refused.
 """
 

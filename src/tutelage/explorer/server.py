@@ -1,6 +1,6 @@
 """The server of the page: its addresses and their answers.
 
-It listens on this machine alone unless told otherwise, computes nothing itself, and answers every
+By default it listens on this machine only, computes nothing itself, and answers every
 request with a picture, a file, or an error in the library's words.
 """
 

@@ -69,7 +69,7 @@ def animation(
 
 
 def _pixels(figure: Figure, show: Callable[[int], object], step: int) -> Any:
-    """Draw one picture as an image with a palette; the layout of the first one is kept."""
+    """Draw one picture as an image with a palette; all have the layout of the first one."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 

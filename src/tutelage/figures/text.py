@@ -1,6 +1,6 @@
 """Text of a figure: legends next to the data, formulas, and captions.
 
-A caption says in sentences what is drawn and what is left out.  It is not part of the picture:
+A caption describes in sentences what is drawn and what is omitted.  It is not part of the picture:
 `caption` returns it for the Axes that a function of this package has returned.
 """
 

@@ -7,9 +7,10 @@ of states with weights, `Interval` all numbers between two ends.  Everything fol
 
 by automatic differentiation.  ``gate.expectation(beta)`` and ``gate.signal(beta)`` are activations
 for any `Committee`; `curves` tabulates them, `thermodynamics` and `layer` give free energy and
-entropy, `backpropagation_factor` the factor of eq. (7).  `sample_network` draws the gates of whole
-networks beside the mean-field pass, `specialization_loads` says where noisy units specialize, and
-`cross_entropy`, `label_probability`, `count_probabilities` and `saddle_point` hold Appendix A.
+entropy, `backpropagation_factor` the factor of eq. (7).  `sample_network` compares networks with
+drawn gates with the mean-field pass, `specialization_loads` computes the loads at which noisy units
+specialize, and `cross_entropy`, `label_probability`, `count_probabilities` and `saddle_point` are
+Appendix A.
 """
 
 from tutelage._lazy import lazy_names

@@ -1,6 +1,6 @@
 """The cross-entropy as the probability of labels: Appendix A of ``milletari2019``, made exact.
 
-The network says that label μ is 1 with probability q_μ.  The appendix writes the probability of
+The network predicts label μ = 1 with probability q_μ.  The appendix writes the probability of
 the labels y as an integral over multipliers λ_μ, one for each label, and evaluates it by steepest
 descent for a large number m of labels.  What holds:
 

@@ -1,6 +1,6 @@
 """Teachers over time: those that drift independently of each other become orthogonal.
 
-Each of them walks at random with its norm kept and forgets its direction at the rate δ, so that
+Each of them walks at random at fixed norm and loses its direction at the rate δ, so that
 
     T_nn = const,   dT_nm/dα = -2δ T_nm  (n ≠ m),   T_nm(α) = T_nm(0) e^(-2δα).
 """

@@ -3,9 +3,9 @@
 `evolve` integrates the order-parameter equations for any scenario and learning rate, and
 `evolve_symmetric` those of a permutation-symmetric state, at a cost that does not grow with K.
 `fixed_point` and `fixed_points` find states that do not move, with eigenvalues and directions;
-`branch` follows one through folds. `critical_learning_rates` says where behaviour changes,
-`plateau` how high and how long a plateau is, `best_learning_rate` and `best_schedule` how to
-learn fastest, `best_tracking` how to follow teachers that drift.
+`branch` follows one through folds. `critical_learning_rates` finds the rates where behaviour
+changes, `plateau` the height and length of a plateau, `best_learning_rate` and `best_schedule` the
+rates that learn fastest, `best_tracking` those that follow drifting teachers best.
 
 Names are loaded when they are first used: a curve does not wait for solvers it does not need.
 

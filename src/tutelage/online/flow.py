@@ -68,7 +68,7 @@ def moments(scenario: Scenario, method: Method | str | None = None, limit: bool 
 class Flow(Module):
     """The right-hand side of the equations for a scenario.
 
-    scenario: who learns from whom.
+    scenario: student and teacher.
     method: how averages are computed; the best exact one by default.
     limit: whether only the limit η → 0 is needed, which takes less preparation.
     batch: b, examples for each step.

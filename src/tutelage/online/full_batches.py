@@ -56,7 +56,7 @@ def iterate(
     """Learn in steps, each with the mean gradient of bN new examples.
 
     Args:
-        scenario: who learns from whom, with constant teachers; weight decay acts once in a step.
+        scenario: student and teacher, with constant teachers; weight decay acts once in a step.
         start: Q, R and T before the first step.
         learning_rate: η > 0 of a whole step, or a schedule η(α) written with ``jax.numpy``.
         steps: the number of steps.

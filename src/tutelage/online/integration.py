@@ -80,7 +80,7 @@ class Trajectory(NamedTuple):
     def at_every_time(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "n times d"]:
         """Return states of several runs at all times.
 
-        After its end a run keeps its last state; a diverged run is missing (NaN).
+        After its end a run has its last state; a diverged run is missing (NaN).
         """
         stays = (self.outcome != DIVERGED)[:, None]
         afterwards = np.where(stays, self.last, np.nan)[:, None]

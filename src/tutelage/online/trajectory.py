@@ -72,24 +72,24 @@ def evolve(
     """Integrate the order-parameter equations from a start.
 
     Args:
-        scenario: who learns from whom; an array in the place of any of its numbers, the parameters
-            of units included, is one value for each run, by which the runs are found:
+        scenario: student and teacher; any of its numbers, including the parameters of units, may be
+            an array with one value for each run, by which runs are selected:
             ``run.sel(weight_decay=0.1)``, ``run.sel(slope=0.2)``.
         start: Q, R and T at time 0; with a leading axis, one start (and teacher) for each run.
         learning_rate: η >= 0, an array of rates for as many runs, or a schedule η(time) written
             with ``jax.numpy``.  The number 0 is the limit η → 0, with time in units of 1/η.
         until: the last time α, greater than 0.
         times: when to record; by default 401 equidistant times from 0 to ``until``.
-        readout_rate: η_v >= 0 of the second layer, in the forms of ``learning_rate``; 0 keeps the
-            student's readout as it is, with a rate it is where the readout begins.  In the limit
-            η → 0 it is measured in units of η.
+        readout_rate: η_v >= 0 of the second layer, in the forms of ``learning_rate``; with 0 the
+            student's readout is fixed, otherwise it is the start of the readout.  In the limit η →
+            0 it is measured in units of η.
         weight_decay: a schedule γ(time) >= 0 written with ``jax.numpy``, in the place of the number
             of the scenario; None keeps that.
         batch: b = O(1) examples for each step, which takes the mean of their gradients: α is
             steps/N, and the terms in η² are divided by b.
         tolerance: of the integration, relative and absolute for each step.
         method: how averages are computed; the best exact one by default.
-        progress: whether to say how far it is and how long it will take.
+        progress: whether to print progress and remaining time.
 
     Returns:
         A Dataset with Q, R and generalization_error over ``time`` (and ``run``), with ``readout``
@@ -108,8 +108,8 @@ def evolve(
         of the integration.
 
         For one run these are attributes; a run that has ended by itself has its end as the last
-        time, instead of those that come later.  Of several runs those that have converged keep
-        their last state, and those that have diverged are missing (NaN) afterwards.
+        time, instead of those that come later.  After their end, converged runs have their last
+        state, and diverged runs are missing (NaN).
 
     Raises:
         InputError: if an argument cannot be used, before any work.

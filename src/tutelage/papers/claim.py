@@ -23,8 +23,8 @@ def claim(
 ) -> Row:
     """Return the row of a statement that a mean is greater, or less, than a limit.
 
-    It "agrees" if a one-sided t test of the samples says so at the level, 0.01, "differs" if one
-    says the opposite, and is "undecided" if they say neither.  ``computed`` is the mean,
+    It "agrees" if a one-sided t test of the samples confirms it at the level 0.01, "differs" if a
+    test confirms the opposite, and is "undecided" otherwise.  ``computed`` is the mean,
     ``uncertainty`` its standard error, and ``error`` its distance from the limit.
 
     Args:

@@ -2,7 +2,7 @@
 
 ``papers/KEY/contents.csv`` has a line for each section, equation, theorem, figure, table and
 statement of a paper, in the order of the paper and in our words.  A line names its rows by the
-beginnings of their items ("eq. (11)*"), or says why it has none.
+beginnings of their items ("eq. (11)*"), or gives the reason why it has none.
 """
 
 import csv
@@ -31,8 +31,8 @@ class Line(NamedTuple):
 
     section: "Sec. III A".
     place: "eq. (11)", "Fig. 2", "Theorem 6"; "" for a sentence.
-    says: the statement in a few words of ours.
-    rows: patterns of items, in which ``*`` stands for anything; none if there is a reason.
+    says: the statement in a few words.
+    rows: patterns of items, in which ``*`` matches anything; none if there is a reason.
     reason: why it has no row; "" if it has some.
     """
 

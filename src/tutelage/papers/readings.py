@@ -1,10 +1,10 @@
 """Decide statements in several readings, where a choice is not printed.
 
-What is not printed has to be chosen, and a paper may be read in several ways: as its text says, or
-as the public code of its authors does.  The statement is decided in each reading, and these
-verdicts together make that of the row.  It *differs* only if it fails in every one of them.  If
-it fails as the authors count or print it, and holds only in a reading that we have chosen, it holds
-*in our reading*.
+What is not printed has to be chosen, and a paper may be read in several ways: by its text, or by
+the public code of its authors.  The statement is decided in each reading, and these verdicts
+together make that of the row.  It *differs* only if it fails in every one of them.  If it fails as
+the authors count or print it, and holds only in a reading that we have chosen, it holds *in our
+reading*.
 """
 
 from collections.abc import Collection, Mapping
@@ -28,16 +28,15 @@ def in_each_reading(
     """Return one row for a statement that is decided in several readings of the paper.
 
     It "agrees" if it does in every reading, and "differs" if it fails in every one; if it agrees in
-    one and not in another it "depends", and its note says on what, with the outcome on both sides.
-    If it fails in all readings of the authors and agrees in one of ours, it holds "in our reading";
-    if it agrees in none of ours, it "differs".
-    If it agrees in none and fails only in some it is "undecided".  Numbers are those of the first
-    reading, as the row says.
+    one and not in another it "depends", and its note names the choice, with both outcomes. If it
+    fails in all readings of the authors and agrees in one of ours, it holds "in our reading"; if it
+    agrees in none of ours, it "differs". If it agrees in none and fails only in some it is
+    "undecided".  Numbers are those of the first reading, which the row names.
 
     Args:
         on: what is not printed, such as "the scale of the students' start".
         readings: the row of each reading that is reasonable, by its name; the authors' own first.
-        note: what else there is to say, unless it agrees.
+        note: further explanation, unless it agrees.
         ours: names of readings that neither the text nor the code of the authors has.
 
     >>> from tutelage.papers.claim import claim

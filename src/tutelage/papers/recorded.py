@@ -2,7 +2,7 @@
 
 A file holds what rows and pictures are made of, and in its attributes the command, the version, the
 machine and the seed that made it.  Rows of it are marked *recorded*.  A full run computes them
-again, and says of each whether it still holds.
+again, and reports for each whether it still holds.
 """
 
 import hashlib

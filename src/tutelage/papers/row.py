@@ -93,12 +93,12 @@ def method(text: str, value: float, error: float) -> Published:
 class Row:
     """A row of ``tutelage reproduce``.
 
-    published: as a number, and `printed` as it stands in the paper.
+    published: as a number; `printed`: as printed in the paper.
     error: how far the computed number is from the published one.
     uncertainty: error estimate, or standard error, of the computed number; 0 if it is rounding.
     note: the evidence for a verdict that is not "agrees", and where to find it.
-    words: what was computed, where the number alone would not say it, such as of a sentence.
-    recorded: of a number that was computed before and is kept with the package: by which command,
+    words: what was computed, where a number is not enough, such as for a sentence.
+    recorded: for a number that is stored in the package: by which command,
         version, machine and seed; "" if it has been computed now.
     """
 
@@ -226,7 +226,7 @@ def found(
     """Return the row of a number that no paper contains, with its error.
 
     Args:
-        paper: in whose report the number stands; "beyond" if it belongs to none.
+        paper: key of the paper in whose report the number is; "beyond" if it belongs to none.
     """
     return _unmatched(paper, item, "", computed, "new", note, uncertainty)
 

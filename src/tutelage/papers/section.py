@@ -13,7 +13,7 @@ class Figure(NamedTuple):
     """A figure of a paper drawn again: the matplotlib Figure, and the data in it.
 
     data: one Dataset for each set of curves, by a short name; "" if there is only one.
-    name: tells the figures of one section apart, if there are several.
+    name: distinguishes the figures of one section, if there are several.
     film: a matplotlib Animation that goes with it, if there is one.
     """
 
@@ -32,7 +32,7 @@ class Section(NamedTuple):
     compute: gives figures and rows in the order in which they are shown; its argument says
         whether to take the paper's sizes (True) or ones that take seconds (False).
     full: what a full run does more, in words; "" if there is no difference.
-    outside: what the results depend on besides code and size, such as data on this machine.
+    outside: what the results depend on in addition to code and size, such as data on this machine.
     """
 
     name: str

@@ -17,7 +17,7 @@ def correspondence(
 
     The number computed is the largest deviation in standard errors on which the verdict of
     `simulation.compare` rests, and 0 is published; the verdict is that of its test, at the level
-    0.01.  The note says what it rests on.
+    0.01.  The note gives the evidence.
     """
     comparison = simulation.compare(theory, runs)
     deviation = getattr(comparison, comparison.rests_on)

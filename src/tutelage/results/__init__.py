@@ -55,7 +55,7 @@ def load(path: FileName) -> xr.Dataset:
     """Read a file of `save`, and close it.
 
     Raises:
-        InputError: if there is no such file, or if it is damaged: its checksum says so.
+        InputError: if there is no such file, or if it is damaged, which its checksum reveals.
     """
     path = files.check_name("path", path, ENDINGS, '"run.nc", a file made by save', exists=True)
     try:

@@ -2,10 +2,10 @@
 
 There is a column for each index and each variable, and a row for each entry: variables that have
 the same indices share their rows, and a cell is empty where a column does not apply.  So every
-column is of one kind (no text among numbers), a filter on the indices gives one curve, and a
-result of any shape is a table.  What is not in the table (attributes, descriptions, the shape)
-stands above it in lines that begin with ``#``, which NumPy, gnuplot, R and pandas
-(``comment="#"``) skip and a spreadsheet shows: it travels with the numbers.
+column is of one kind (no text among numbers), a filter on the indices gives one curve, and a result
+of any shape is a table.  Attributes, descriptions and the shape precede the table in lines that
+begin with ``#``, which NumPy, gnuplot, R and pandas (``comment="#"``) skip and a spreadsheet shows:
+they stay with the numbers.
 """
 
 import csv

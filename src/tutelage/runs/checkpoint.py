@@ -33,7 +33,7 @@ class Checkpoint:
     """The checkpoint of one computation; a file of another computation is refused at once.
 
     with Checkpoint(path, identity) as checkpoint:
-        kept = checkpoint.load()
+        stored = checkpoint.load()
         for … :
             checkpoint.update(content)
 

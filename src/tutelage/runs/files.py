@@ -46,7 +46,7 @@ def replacing(path: str | Path, *, follow_link: bool = True) -> Iterator[Path]:
     Args:
         path: the file.
         follow_link: whether to replace the target of a link, as for a name typed by a user.  In a
-            folder that may come from somebody else, the link itself is replaced.
+            folder that may come from another user, the link itself is replaced.
     """
     path = Path(os.path.realpath(path)) if follow_link else Path(path)
     temporary = _temporary_path(path)

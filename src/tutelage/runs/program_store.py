@@ -3,10 +3,11 @@
 Compilation takes most of the time of a first curve, so programs are stored for later processes.  A
 compiled program is code: whoever can write to the folder can run anything as the user.  Folder and
 files are therefore private to the user, and both are checked through open descriptors before
-anything is read, so that nobody can exchange them in between.  Files that are not private are not
-used; damaged files are removed.  In both cases the program is compiled again, without a message.
+anything is read, so that no other user can exchange them in between.  Files that are not private
+are not used; damaged files are removed.  In both cases the program is compiled again, without a
+message.
 
-`tutelage.runs.stored_jit` says what is stored, and under which name.
+What is stored, and under which name, is decided by `tutelage.runs.stored_jit`.
 """
 
 import hashlib

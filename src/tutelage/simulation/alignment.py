@@ -36,8 +36,8 @@ def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset
         Σ_ik (Q_π(i)π(k) - Q_ik^ref)² + Σ_in (R_π(i)ρ(n) - R_in^ref)² + Σ_ci (v_cπ(i) - v_ci^ref)²
 
     smallest, with v if it has learned, summed over the last time and the first.  The end decides;
-    the first time decides between relabellings that end alike, and keeps students apart that start
-    with different norms.
+    the first time decides between relabellings with equal ends, and distinguishes students that
+    start with different norms.
 
     Units that are odd, g(-x) = -g(x), and learn in both layers have one more symmetry: J_i → -J_i
     with v_i → -v_i.  It is left as it is: a run may end with other signs than the reference.

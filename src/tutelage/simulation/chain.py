@@ -78,22 +78,22 @@ def chain(
         R_in ← (1 - γ/N) R_in + (η/N) δ_i y_n,
         Q_ik ← (1 - γ/N)² Q_ik + (1 - γ/N)(η/N)(δ_i x_k + δ_k x_i) + (η/N)² δ_i δ_k |ξ|²,
 
-    where |ξ|² is the square of the part of ξ in the space of the weights, which f determines,
-    plus χ² with N - K - M degrees of freedom.  N = 10⁷ costs as much as N = 10.  With readouts and
-    several outputs δ_i is as `tutelage.simulation.learning_rule.GradientDescent` says, and a second
-    layer that learns changes with it, v_ci ← (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i).
+    where |ξ|² is the square of the part of ξ in the space of the weights, which f determines, plus
+    χ² with N - K - M degrees of freedom.  N = 10⁷ costs as much as N = 10.  With readouts and
+    several outputs δ_i is defined by `tutelage.simulation.learning_rule.GradientDescent`, and a
+    second layer that learns changes with it, v_ci ← (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i).
 
-    With a batch of b examples each step has the mean of what they do; with drift the teachers of a
-    step walk after it, as `tutelage.simulation.learning_rule.GradientDescent` says.
+    With a batch of b examples each step has the mean of their changes; with drift teachers walk
+    after each step (`tutelage.simulation.learning_rule.GradientDescent`).
 
     Args:
-        scenario: who learns from whom, with label noise ς, weight decays γ and γ_v, and drift δ;
+        scenario: student and teacher, with label noise ς, weight decays γ and γ_v, and drift δ;
             the readout of the student is where v begins, one for each run if it has a leading axis.
         start: `Overlaps`; with a leading axis, one start for each run (as from `random_start`).
         learning_rate: η > 0, or a schedule η(α) written with ``jax.numpy``.
         dimension: N >= K + M.
         until: the last time α > 0.
-        readout_rate: η_v >= 0 of the second layer, or a schedule; 0 keeps it as it is.
+        readout_rate: η_v >= 0 of the second layer, or a schedule; with 0 it is fixed.
         weight_decay: a schedule γ(α) in the place of the number of the scenario; None keeps that.
         runs: how many networks.
         seed: a whole number; what a run does depends on it and on the number of the run alone.

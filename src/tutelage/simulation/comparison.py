@@ -59,7 +59,7 @@ class Deviation(Finding):
 class Comparison(Finding):
     """The result of `compare`; as a string, in words.
 
-    raw: the largest deviation as it stands.
+    raw: the largest deviation, without a bias.
     beyond_bias: the largest one beyond a bias of order 1/N; None where none is allowed.
     rests_on: what the verdict rests on, "raw" or, if that is too large, "beyond_bias".
     agrees: whether the deviation it rests on is within errors at the level of the test.
@@ -144,7 +144,7 @@ def compare(
 
         max_c (|Σ_r d_rc/n| - b_c)₊ √n/s_c,   s_c² = Σ_r (d_rc - mean)²/(n - 1).
 
-    first with b_c = 0, the deviation as it stands, and if that is too large with the bias that a
+    first with b_c = 0, and if that deviation is too large with the bias that a
     finite N may have.  Each is compared with the same maximum, without b_c, for ±d_rc with one
     random sign for each run: an exact test where the law of deviations is symmetric, for any n and
     any correlations, and good where it is not too skewed (with skewness 2 and 30 runs it rejected 6
@@ -166,13 +166,13 @@ def compare(
             Where chance decides when and how they specialize, they do not follow the theory
             beyond the plateau; ``runs.sel(time=slice(0, 15))`` compares what comes before.
         level: the probability to reject correct theory.
-        bias: allowed where the deviation as it stands is too large, in units of variance over
+        bias: allowed where the deviation without it is too large, in units of variance over
             overlap; 0 for none.
         seed: of the random signs.
 
     Returns:
-        A `Comparison`: ``agrees`` is the verdict and ``rests_on`` what it rests on; as a string it
-        tells both in words, and which times were not compared.
+        A `Comparison`: ``agrees`` is the verdict and ``rests_on`` its evidence; the string has both
+            in words, and the times that were not compared.
 
     >>> import numpy as np, xarray as xr
     >>> def curves(R):  # K = M = 1 at two times, R constant

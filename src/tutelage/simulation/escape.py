@@ -45,7 +45,7 @@ def escape_times(
           have left by then, the empirical distribution of the escape time;
 
         and attributes ``plateau_height``, ``level``, ``run_count``, ``escaped``, ``diverged`` and
-        ``median`` (NaN where fewer than half have left), besides those of the runs.
+        ``median`` (NaN where fewer than half have left), in addition to those of the runs.
 
     >>> import numpy as np, xarray as xr
     >>> time = np.linspace(0, 10, 11)

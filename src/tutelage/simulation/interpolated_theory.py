@@ -26,8 +26,8 @@ def theory_at(
     """Return the components of the theory at these times, and their errors.
 
     The error of a cubic spline falls as the fourth power of the distance of its knots: that of
-    every second knot is 16 times as large, and their difference tells.  After its end a theory
-    that has converged stays where it is.
+    every second knot is 16 times as large, and their difference gives the error.  After its end a
+    theory that has converged stays where it is.
     """
     theory_times = theory["time"].values
     values = components(theory, names)[1]

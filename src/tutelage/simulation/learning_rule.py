@@ -35,7 +35,7 @@ class GradientDescent(eqx.Module):
         B_n ← c B_n + √(1 - c²) |B_n| u_n,   c = 1 - δ/N,
 
     with u_1, …, u_M a random orthonormal frame in the space orthogonal to all teachers.  As u_n has
-    mean 0, ⟨R_in⟩ ← c R_in, which is dR_in/dα = -δ R_in; norms are kept, and T_nm ← c² T_nm for
+    mean 0, ⟨R_in⟩ ← c R_in, which is dR_in/dα = -δ R_in; norms are fixed, and T_nm ← c² T_nm for
     n ≠ m, both exactly: orthogonal teachers stay orthogonal.
 
     learning_rate: η, and η_v as its ``readout``; without that v stays as it is in the scenario.

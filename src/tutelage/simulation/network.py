@@ -67,15 +67,15 @@ def network(
 
     for one new example ξ after the other (straat2019, eq. (3)); α = examples/N.  With a batch of b
     examples each step has the mean of their δ_i ξ, and α = steps/N; with drift the teachers walk
-    after each step, as `tutelage.simulation.learning_rule.GradientDescent` says.  An optimizer
-    other than ``Plain()`` makes its step from this mean, J_i ← (1 - γ/N) J_i + (η/N) Σ_k H_ik V_k
+    after each step (`tutelage.simulation.learning_rule.GradientDescent`).  An optimizer other than
+    ``Plain()`` makes its step from this mean, J_i ← (1 - γ/N) J_i + (η/N) Σ_k H_ik V_k
     (`tutelage.model.optimizers`): with batches of bN examples these are the steps of
     `tutelage.online.iterate`, whose learning rate is η/N here.
 
     Args:
         scenario, learning_rate, dimension, until, readout_rate, weight_decay: as for
             `tutelage.simulation.chain`.
-        start: `Overlaps`, which every run realises exactly in a random frame of its own; with a
+        start: `Overlaps`, which every run realises exactly in an independent random frame; with a
             leading axis, one start for each run (as from `random_start`); or weights (J, B) of
             shapes (..., K, N) and (..., M, N).
         inputs: "gaussian", "sign" (±1), "uniform" (variance 1), or an array of shape (rows, N) of
@@ -84,15 +84,15 @@ def network(
             of Gaussian inputs with the same overlaps, which for signs and uniform components holds
             up to O(1/N); with rows it is the mean over all rows, measured at every recorded time:
             for many rows ask for few ``times``.
-        corrected_start: whether fluctuations of the overlaps are taken out of the first N
-            examples, as `tutelage.simulation.learning_rule.mean_change` says; v learns as it does.
+        corrected_start: whether fluctuations of the overlaps are removed from the first N examples
+            (`tutelage.simulation.learning_rule.mean_change`); v learns as it does.
         optimizer: a member of ``tl.optimizers``; all but ``Plain()`` need a fixed second layer.
         runs, seed, times, batch, checkpoint, progress: as for `tutelage.simulation.chain`.
 
     Returns:
         The Dataset of `tutelage.simulation.chain`, in which states of a run after its divergence
         are missing (NaN); the attribute ``inputs`` of its
-        generalization_error says on which inputs that is.
+        generalization_error names these inputs.
 
     Raises:
         InputError: if an argument cannot be used, before any work.

@@ -2,7 +2,7 @@
 
 x ← x - λ J⁻¹ f with the largest λ = 1, 1/2, 1/4 … for which |f| falls (Deuflhard, Newton Methods
 for Nonlinear Problems, chapter 3).  Where J is singular its pseudo-inverse gives the shortest
-step to the least squares.  A start from which this fails is no error: the result says so.
+step to the least squares.  A start from which this fails raises no error: ``converged`` is False.
 """
 
 from collections.abc import Callable

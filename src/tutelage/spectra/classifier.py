@@ -33,10 +33,10 @@ class Classifier(eqx.Module):
         sizes: features, hidden units of each layer, outputs: (2, 10, 1), (64, 25, 10).
             One output is the logit of class 1; several are the logits of as many classes.
         activation: of the hidden units.
-        beta: "fixed"; "shared", one trainable β for all hidden units; "per unit", one for each,
-            the β_i of milletari2019, eq. (2); or "every unit", one for each, the outputs included,
+        beta: "fixed"; "shared", one trainable β for all hidden units; "per unit", one for each, the
+            β_i of milletari2019, eq. (2); or "every unit", one for each, the outputs included,
             whose logits are β_i h_i.  Trainable ones begin at ``activation.beta`` unless `train`
-            says otherwise, and are part of the Hessian; the activation has to have a β.
+            sets another start, and are part of the Hessian; the activation has to have a β.
 
     >>> import tutelage as tl
     >>> Classifier((2, 10, 1), tl.ReLU()).count, Classifier((64, 25, 10), tl.ReLU()).count

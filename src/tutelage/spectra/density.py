@@ -57,7 +57,7 @@ def density(
     Args:
         loss: a function of the tree of parameters alone.
         parameters: any tree of floating-point arrays.
-        probes: how many random vectors; at least 2, so that they tell an error.
+        probes: how many random vectors; at least 2, for an estimate of the error.
         steps: of Lanczos for each; details finer than the range over the steps are not resolved.
         grid: where to evaluate ρ; by default 400 points over the whole spectrum.
         width: σ; by default 1 % of the range of the spectrum.

@@ -11,9 +11,9 @@ from tutelage._jax import jax, jnp
 class Tridiagonal(NamedTuple):
     """T = Vᵀ H V with orthonormal columns V = (v, …): the diagonal and the first off-diagonal.
 
-    The last entry of ``beside`` belongs to the step that was not taken.  Where the Krylov space
-    of v is exhausted, entries beside the diagonal are zero; what follows is not of H, and has no
-    weight in the `quadrature`.
+    The last entry of ``off_diagonal`` belongs to the step that was not taken.  Where the Krylov
+    space of v is exhausted, off-diagonal entries are zero; later entries do not belong to H, and
+    have no weight in the `quadrature`.
     """
 
     diagonal: Float[Array, " steps"]

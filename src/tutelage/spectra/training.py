@@ -82,7 +82,7 @@ def train(
             alone makes some n · 10⁻¹⁶ of it, for n parameters.
         residual_tolerance: what counts as a zero residual |ŷ − y|/m, with m examples.
         memory: how many bytes a dense Hessian may take.
-        progress: whether to say how far it is and how long it will take.
+        progress: whether to print progress and remaining time.
 
     Returns:
         A Dataset with the dimensions run, epoch and eigenvalue: loss, accuracy, gradient_norm,

@@ -13,8 +13,8 @@ VALUES = ("tutelage.activations",)
 def versions(function: str, folder: Path = SOURCES) -> dict[str, str]:
     """Return the versions of tutelage (with digests of the code), JAX and Python.
 
-    The code is that of the function and of the units that its arguments may have, and that which
-    makes the arguments and keeps the results.
+    The code is that of the function, of the units that its arguments may have, and of the modules
+    that make the arguments and store the results.
 
     function: public name of the function, such as ``online.evolve``.
     """

@@ -133,23 +133,22 @@ def run(
             networks, or ``student_units``, ``teacher_activation`` of one.
         store: a folder for what is finished.  The same call goes on from there, and another grid
             uses the points that are there.
-        keep: what of each result: None for everything, names of variables, or `last`.
+        keep: the stored part of each result: None for everything, names of variables, or `last`.
         workers: processes that compute; None for one on each core of this machine, 1 for this
             process alone, or the address of a Dask scheduler, ``"tcp://HOST:PORT"``.
         seed: of a function that draws random numbers: the seed of each point is made from this
             one and the values of the point.
         retry: whether points that failed are tried again.
-        start_over: whether to compute all points anew; what was in the store is kept beside it.
-        progress: whether to say how far it is and how long it will take.
+        start_over: whether to compute all points again; the existing store is renamed.
+        progress: whether to print progress and remaining time.
         fixed: the arguments that are the same at all points.
 
-    Returns:
-        A Dataset whose first dimensions are the swept arguments, or ``point`` for a table.  Values
-        that are neither numbers nor text nor activations are counted from 0.  Findings have a
-        variable for each field, and ``_error`` and ``_reason`` beside it; several of them are along
-        ``number``.  ``failure`` says why a
-        point has no result, and is "" where it has one; its numbers are missing (NaN).  So are
-        those that a result does not have because it is shorter or smaller than others.
+    Returns: A Dataset whose first dimensions are the swept arguments, or ``point`` for a table.
+        Values that are neither numbers nor text nor activations are counted from 0.  Findings have
+        a variable for each field, with ``_error`` and ``_reason``; several findings are along
+        ``number``.  ``failure`` is the reason why a point has no result, and "" where it has one;
+        its numbers are missing (NaN).  So are those that a result does not have because it is
+        shorter or smaller than others.
 
     What a point gives depends on its values alone, bit for bit: not on the other points, on how
     many workers there are, or on what was interrupted.

@@ -11,7 +11,7 @@ series is the exact average of the product of truncated expansions, at every cov
 
 Derivatives are weak ones, right through kinks.  I2 and I3 converge everywhere, with rigorous
 bounds.  I4 converges where no eigenvalue of the correlation matrix exceeds 2, and need not
-elsewhere: there the error may be as large as the average, and says so.
+elsewhere: there the error bound may be as large as the average.
 """
 
 from math import factorial
@@ -99,7 +99,7 @@ def i4(
 ) -> Estimate:
     """⟨g1'(u) g2'(v) h(w) k(z)⟩, `citton2025` eq. (1) with n_1, n_2 ≤ N − 1 and n_3, n_4 ≤ N.
 
-    The error is the smallest of what `_hermite_bounds` can say.
+    The error is the smallest of the bounds of `_hermite_bounds`.
 
     Arguments:
         activations: (g1, g2, h, k).

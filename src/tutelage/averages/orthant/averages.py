@@ -128,7 +128,7 @@ def _is_noisy(g: Activation | None) -> bool:
 def _average(
     factors: list[Factor], units: list[Any], C: Float[Array, "... n n"], same: tuple[int, ...] = ()
 ) -> Estimate:
-    """⟨Π factors⟩; each factor is a function of its own field, unless ``same`` gives their
+    """⟨Π factors⟩; each factor is a function of a separate field, unless ``same`` gives their
     fields.
     """
     C = 0.5 * (C + jnp.swapaxes(C, -1, -2))
@@ -151,7 +151,7 @@ def _merged(
 ) -> tuple[list[Factor], np.ndarray]:
     """Merge factors of the same field; also return the positions of the fields.
 
-    Error functions keep a field each, because the noise of each is its own.
+    Each error function has a separate field, because it has independent noise.
     """
     merged: dict[int, Factor] = {}
     for x, (factor, unit, first) in enumerate(zip(factors, units, same, strict=True)):

@@ -104,7 +104,7 @@ class Sums(Module):
 
     moments: what is averaged, known when it is compiled.
     terms: of all sums with one term, with two, …; none is read that is not there.
-    order: where every sum stands among them.
+    order: position of every sum.
     """
 
     moments: Moments = eqx.field(static=True)

@@ -8,8 +8,9 @@ The splitting of Dekker (1971) is done by masking bits instead of by multiplicat
 product of two leading halves is then exact, and a compiler that fuses a multiplication
 with an addition cannot change the result.
 
-Here and in the modules beside this one, what is used dozens of times is jitted, so that it is
-traced once: a four-point average and its gradient are traced in a third of the time.
+Here and in the other modules of this package, functions that are used dozens of times are jitted,
+so that they are traced once: a four-point average and its gradient are traced in a third of the
+time.
 """
 
 from typing import NamedTuple

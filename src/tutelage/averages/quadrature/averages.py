@@ -6,7 +6,7 @@ The fields are x = L y with standard normal y and a triangular factor C = L Lᵀ
 vanishing pivot is a zero column: singular covariances need no special care.  Smooth
 activations converge exponentially in the number of nodes.  Kinks are ends of panels and
 their delta functions are integrated exactly; four-point averages of fields with kinks that
-are nearly dependent converge slowly, and the error says so.  Derivatives come from Price's
+are nearly dependent converge slowly, which the error shows.  Derivatives come from Price's
 theorem (see `_quadrature_fields`).
 
 The error comes from the change of the result on coarser grids, plus what no grid sees (tails,

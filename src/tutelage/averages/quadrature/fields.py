@@ -177,9 +177,10 @@ def _cleaned(conditional: Array, before: Array) -> Array:
 def _integral(fields: Fields, mean: Array, C: Array, *, effort: Effort) -> Estimate:
     """Integrate on several nested grids; their differences give the error.
 
-    Smooth: the trapezoidal rule and the one on shifted nodes have opposite errors, apart from
-    waves that run diagonally through the axes; their mean answers, their difference and a
-    coarser grid judge it.  With kinks: the finest grid answers, and three others judge it.
+    Smooth: the trapezoidal rule and the one on shifted nodes have opposite errors, except for waves
+    that run diagonally through the axes; their mean is the value, and their difference and a
+    coarser grid give the error.  With kinks: the finest grid is the value, and three others give
+    the error.
     """
     n = effort.nodes[len(fields)]
     L, order = ordered_factor(fields, C)

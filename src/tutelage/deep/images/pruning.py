@@ -81,14 +81,14 @@ def prune_channels(
 ) -> PrunedConvNet:
     """Keep the strongest channels of every hidden layer.
 
-    The paper prunes "in a structured manner to keep strong teacher nodes" and says neither how
-    strength is measured (see `channel_strengths`) nor how many stay.
+    The paper prunes "in a structured manner to keep strong teacher nodes" and does not state how
+    strength is measured (see `channel_strengths`) and how many remain.
 
     Args:
         network: a pre-trained teacher.
         images: on which activations are measured.
-        keep: which part of the channels of a layer stays, greater than 0 and at most 1; the
-            number is rounded, and one stays in any case.
+        keep: the fraction of the channels of a layer that remains, greater than 0 and at most 1;
+            the number is rounded, and at least one remains.
         scale: mean and deviation of the colours that are taken out first, if any.
 
     >>> from tutelage.deep.images import convnet

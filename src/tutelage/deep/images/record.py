@@ -47,7 +47,7 @@ def train_on_images(
         images: from `cifar10`, or `Images`.
         hidden: channels of the teacher before pruning.
         multiples: student channels for each one of the pruned teacher.
-        keep: which part of the channels of the teacher is left by the pruning.
+        keep: the fraction of the teacher's channels that remains after pruning.
         pretraining, tuning: of the teacher before and after it.
         learning: of the students; its rate is divided by the multiple.
         runs: students of each multiple, which differ in start and order of images.

@@ -46,9 +46,9 @@ class ImageStudy:
 
     images: from `cifar10`.
     hidden: channels of the teacher before pruning.
-    keep: which part of its channels is left.
+    keep: the fraction of its channels that remains.
     seed: of all random numbers.
-    checkpoint: a folder for a file of each stage; None to keep nothing.
+    checkpoint: a folder for a file of each stage; None to save nothing.
     watch: called after every epoch.
     """
 

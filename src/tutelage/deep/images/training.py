@@ -31,8 +31,8 @@ class Recipe(NamedTuple):
     learning_rate, momentum, weight_decay: η, μ and λ.
     decay: whether η falls to 0 with a cosine over the epochs.
     augment: whether every epoch shifts images by up to 4 pixels and mirrors half of them.
-    precision: of activations and gradients, "float32", "bfloat16" or "float64"; weights keep
-        their own.
+    precision: of activations and gradients, "float32", "bfloat16" or "float64"; the precision of
+        weights is unchanged.
     """
 
     epochs: int

@@ -69,7 +69,7 @@ def train(
 
     W_l ← W_l - η ∂J/∂W_l,   J = mean over the batch and the C outputs of (f*_L - f_L)²
 
-    Every run has a teacher, a student and data of its own; runs with the same number and another
+    Every run has a separate teacher, student and data; runs with the same number and another
     polarity differ in nothing else, those with another multiple in nothing but the student: several
     multiples are a sweep with ``"multiple": [1, 5], "seed": [0]``.  J is
     2/C times the objective of tian2020, eq. (2): with that one, η = 0.01 and σ = 10 the students
@@ -83,13 +83,13 @@ def train(
         epochs: how many.
         recorded: those at which to record, increasing, 0 for the start; all when left out.
         examples: in an epoch; 10,000 unless ``data`` is an array.
-        evaluation: examples of the evaluation set, drawn apart and the same for all runs.
+        evaluation: examples of the evaluation set, drawn separately and the same for all runs.
         batch: examples in a step.
         learning_rate: η > 0, or pairs of an epoch and the rate from then on, as in
             ``[(0, 0.2), (20, 0.1)]``.
         data: "gaussian" (σ = 10), "uniform" (on [-15, 15]), either with its width as in
-            "gaussian:1", or an array of shape (rows, d), a third of whose rows, at random, are
-            kept for the evaluation.
+            "gaussian:1", or an array of shape (rows, d), of which a third of the rows, at random,
+            is used for the evaluation.
         fresh: whether every epoch has new data; by default for distributions and not for arrays.
         steps: in an epoch, each with a batch drawn at random and with replacement from the fixed
             set; by default all examples come once, in random order.
@@ -101,7 +101,7 @@ def train(
             float64.
         runs: how many, for each polarity.
         seed: a whole number of at least 0.
-        correlations: whether to keep all correlations, not only the best ones.
+        correlations: whether to record all correlations, not only the best ones.
         checkpoint: a file name; the same call continues from it, with the same result.
         progress: whether to show a bar on a terminal.
 
@@ -238,7 +238,7 @@ def _block(
     """Take the steps of a group from a given example on; examples are numbered in the epoch and in
     all.
 
-    Examples and what teachers say to them come before the first step: gathered or drawn for each
+    Examples and teacher outputs are computed before the first step: gathered or drawn for each
     step alone they take longer than the step.
     """
     numbers = begin[:, None] + jnp.arange(steps * batch)[None]

@@ -19,7 +19,7 @@ class Blocks:
 
     students, teachers: groups of units, numbered from 1, that overlap equally with all others.
     assigned: for every group of students the group of teachers (its place in ``teachers``) that
-        it is closest to, or farthest from; -1 if all teachers are alike to it.
+        it is closest to, or farthest from; -1 if its overlaps with all teachers are equal.
     signs: +1 where that overlap is larger than with the other teachers, -1 where it is smaller,
         0 where there is nothing to choose.
     name: the state in words.

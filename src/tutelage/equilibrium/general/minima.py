@@ -81,7 +81,7 @@ def minima(
     constant to the energy and weight decay is fixed by the norm: neither changes anything.
 
     Args:
-        scenario: who learns from whom; K, M, activations, readouts (of any value, fixed) and T
+        scenario: student and teacher; K, M, activations, readouts (of any value, fixed) and T
             are free.
         load: α >= 0.
         starts: how many descents; a minimum with a small basin needs many.
@@ -90,8 +90,8 @@ def minima(
 
     Returns:
         Each minimum that was found once, up to the names of students and of teachers that can
-        be swapped; units with readouts of different values keep their names.  The list is as
-        complete as the starts are many: ``found`` says how often each was met.
+        be swapped; units with different readouts are not exchanged.  The list is as
+        complete as the starts are many: ``found`` is the number of starts that end in a minimum.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())

@@ -9,8 +9,8 @@ from tutelage.equilibrium.general.landscape import Landscape
 def starts(landscape: Landscape, count: int, seed: int) -> jnp.ndarray:
     """Coordinates z of ``count`` states, shape (count, d).
 
-    In turn: every student near a teacher of its own, with 0, 1, … K of them opposite to it;
-    students near teachers of their own choice, or opposite, or near none; and random states at
+    In turn: every student near a different teacher, with 0, 1, … K of them opposite to it; students
+    near randomly chosen teachers, or opposite, or near none; and random states at
     scales of z from 0.1 to 10.  No state is symmetric: at a symmetric one the gradient never
     leaves the symmetry, and a descent would end on its saddle.
     """

@@ -11,8 +11,8 @@ WINDOW_FACTOR = 5.0
 def autocorrelation_time(series: ArrayLike) -> np.ndarray:
     """τ = 1 + 2 Σ_t ρ(t), in steps, over the last axis; 1 for independent numbers.
 
-    The sum is cut at the first lag t >= 5τ (Sokal 1989).  A constant series has τ = 1: nothing
-    more can be said about it.
+    The sum is cut at the first lag t >= 5τ (Sokal 1989).  A constant series has τ = 1 by
+    definition.
 
     >>> x = np.random.default_rng(0).standard_normal(10000)
     >>> bool(abs(autocorrelation_time(x) - 1) < 0.1)

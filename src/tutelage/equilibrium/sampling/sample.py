@@ -53,7 +53,7 @@ def sample(
 
     With a load: exp(-α K N ε_g), oostwal2019 eqs. (13) to (15) in the limit of high temperature.
     With examples: exp(-β Σ_μ ½ (σ − τ)²) of P drawn examples at a temperature, their labels with
-    the scenario's noise; each run has a set of examples of its own, which two replicas learn.
+    the scenario's noise; each run has a separate set of examples, which two replicas learn.
 
     A sweep is one trajectory
     of Hamiltonian Monte Carlo on the spheres, accepted or refused exactly (a Langevin equation
@@ -62,7 +62,7 @@ def sample(
     temperature from those of K → ∞ by O(1/K).
 
     Args:
-        scenario: who learns from whom.
+        scenario: student and teacher.
         load: α >= 0, multiplies K N times the scenario's own ε_g.
         examples: P, in place of a load; the load of the theory is α̃ = P/(KN).
         temperature: T > 0 of the examples, or "bayes", the variance of the label noise.

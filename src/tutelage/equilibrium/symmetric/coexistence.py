@@ -90,7 +90,7 @@ def _integrated(theory: Theory, point: Point) -> float:
     """Return the difference of free energies as an integral of d(βf/K)/dα = ε_g from V = 0.
 
     Free energies of states that differ by V agree to V³, their errors to V²: the integral of the
-    difference of errors keeps digits that the difference of free energies does not have.
+    difference of errors has digits that the difference of free energies loses.
     """
     nodes = theory.at(point.V * (1 + NODES) / 2, point)
     loads, rates = theory.slope(nodes)

@@ -58,7 +58,7 @@ class TransitionKind(Finding):
     unstable: the load at which the unspecialized state loses its stability: 1/(2c_2²) for
         K → ∞; None if it never does, for which ``because`` is the reason.
     slope: dα/dV at V = 0; for K → ∞ it is −3c_3²/(4c_2⁴).  None without ``unstable``.
-    units: K, of which all this is said.
+    units: K, for which all fields hold.
     """
 
     order: Kind

@@ -128,7 +128,7 @@ def states(
         approximation: "quenched" (replica symmetric) or "annealed", with a temperature.
         label_noise: standard deviation ς of the labels, with a temperature.
 
-    Each state says in ``stable`` whether it is a minimum in all overlaps as well.
+    ``stable`` of a state is True if it is a minimum in all overlaps as well.
 
     Raises:
         InputError: if an argument cannot be used.

@@ -146,8 +146,8 @@ def _specialization(theory: Theory, branch_curve: BranchCurve, lowest: Point | N
 def _lowest(theory: Theory, branch_curve: BranchCurve) -> Point | None:
     """Return the state of lowest load on the specialized curve: a fold, or V = 0.
 
-    A single unit that grows from R = 0 jumps between states R > 0; states R < 0 lie on a curve of
-    their own, at loads where κ'(R) < 0, and their free energy is never the lowest.
+    A single unit that grows from R = 0 jumps between states R > 0; states R < 0 lie on a separate
+    curve, at loads where κ'(R) < 0, and their free energy is never the lowest.
     """
     candidates = [*branch_curve.folds, *([branch_curve.start] if branch_curve.start else [])]
     if not theory.has_flat_state:

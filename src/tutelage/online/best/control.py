@@ -101,11 +101,11 @@ def best_control(
 ) -> BestControl:
     """Find the schedules with the least error at a given time, or that reach a given error soonest.
 
-    The result is a local optimum; its certificate says how well the conditions of an optimum hold,
-    and whether searches from several schedules agree.
+    The result is a local optimum; its certificate measures how well the conditions of an optimum
+    hold, and whether searches from several schedules agree.
 
     Args:
-        scenario: who learns from whom, with teachers that do not drift.
+        scenario: student and teacher, with teachers that do not drift.
         start: Q, R and T at time 0.
         until: the end α at which ε_g is least; or
         error: the ε_g that is to be reached soonest, at least 1e-7.
@@ -114,9 +114,9 @@ def best_control(
         learning_rate: η, where it is no control.
         readout_rate: η_v, where it is no control; by default the second layer is fixed.
         greedy: whether to choose at every moment the controls with which ε_g falls fastest.
-        start_from: where a search begins, besides the best constant controls, half of them and
-            random ones: a schedule of the learning rate, or a mapping from controls to numbers or
-            schedules.
+        start_from: a further start of the search, in addition to the best constant controls, half
+            of them and random ones: a schedule of the learning rate, or a mapping from controls to
+            numbers or schedules.
         knots: the number of intervals of the schedules; half as many are tried first.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.

@@ -82,7 +82,7 @@ def best_learning_rate(
     25 learning rates in geometric order are tried first, then the best valley is searched.
 
     Args:
-        scenario: who learns from whom.
+        scenario: student and teacher.
         start: Q, R and T at time 0.
         error: ε_g to be reached, between 1e-7 and that of the start.
         bounds: the lowest and the highest learning rate that is tried.
@@ -127,7 +127,7 @@ def best_schedule(
     Args:
         pieces: the number of learning rates.
         scenario, start, error, bounds, readout_rate, batch, method: as in `best_learning_rate`; a
-            second layer that learns does so at ``readout_rate`` times what the schedule says.
+            second layer that learns does so at ``readout_rate`` times the value of the schedule.
     """
     pieces = positive_integer("pieces", pieces, hint="2")
     options: dict[str, Any] = {"method": method, "batch": batch, "readout_rate": readout_rate}

@@ -74,12 +74,12 @@ def best_tracking(
 ) -> BestTracking:
     """Find the learning rate and weight decay that minimize the error for drifting teachers.
 
-    (η, γ) = argmin ε_g of the stable state that Newton's method finds from ``start``.  Students
-    that specialize and such that do not have minima of their own: 25 learning rates are tried
-    first, for each of 4 weight decays, and the lowest valley is searched.
+    (η, γ) = argmin ε_g of the stable state that Newton's method finds from ``start``.  Specialized
+    and unspecialized students have separate minima: 25 learning rates are tried first, for each of
+    4 weight decays, and the lowest valley is searched.
 
     Args:
-        scenario: who learns from whom, with drift δ > 0.
+        scenario: student and teacher, with drift δ > 0.
         start: where each search begins; the solution, Q = R = T for K = M, is a good one.
         bounds: the lowest and the highest learning rate that is tried.
         decay_bounds: those of the weight decay; without them it is the scenario's.

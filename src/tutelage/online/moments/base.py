@@ -100,7 +100,7 @@ class Moments(Module):
         return generalization_error(self.scenario, overlaps, method=method)
 
     def coarse(self) -> "Moments":
-        """Return averages with fewer rules to compile; `resolves` says where they are accurate."""
+        """Return averages with fewer rules to compile; `resolves` tests where they are accurate."""
         return self
 
     def resolves(self, overlaps: Overlaps) -> Bool[Array, "..."]:

@@ -1,7 +1,7 @@
 """Lists of averages of one kind, in batches of equal shape, and their values.
 
 An average takes several of the K + M fields, some of them more than once.  Two index tuples
-have the same shape if the same arguments coincide and the same activations stand there.
+have the same shape if the same arguments coincide and the activations are equal.
 """
 
 from collections import defaultdict

@@ -68,7 +68,7 @@ def branch(
     branch that meets a solution ends there (`tutelage.online.stationary.solutions`).
 
     Args:
-        scenario: who learns from whom.
+        scenario: student and teacher.
         start: a fixed point at ``learning_rate``, or a state next to one.
         learning_rate: η > 0 where the branch begins.
         until: η >= 0 where it ends; smaller or greater than ``learning_rate``, which sets the
@@ -88,7 +88,7 @@ def branch(
         branch points in the order in which they are met, as special_kind, special_learning_rate
         with special_error, special_Q and special_R.  Where an even number of eigenvalues passes
         through zero at once, as the symmetry of three and more units makes them, no branch point
-        is seen; the eigenvalues show it.  ``attrs["ended"]`` says why it ended:
+        is seen; the eigenvalues show it.  ``attrs["ended"]`` is the reason of its end:
         "reached", "meets a solution", "norms beyond 10⁶", "not positive semi-definite",
         "learning rate 0", "steps used up" or "no further point found".
 

@@ -74,12 +74,12 @@ def critical_learning_rates(
     - ``plateau_vanishes``: the saddle at which the run lingers at a quarter of the least of the
       other two (or, if at none, a half, 0.8) is followed in η to its fold, where dη/ds = 0 along
       the branch.  Other saddles may branch off it on the way, at which runs at higher rates
-      linger, and which have folds of their own.
+      linger, and which have separate folds.
 
     citton2025 (section 3, series of order 10) has 1.2175, 1.2545 and 1.2575.
 
     Args:
-        scenario: who learns from whom.
+        scenario: student and teacher.
         start: Q, R and T at time 0.
         upper: the highest η that is tried.
         readout_rate: η_v of the second layer in units of η: the two rates grow together.

@@ -55,7 +55,7 @@ def landscape(
     long as the dimension is at least M: every minimum lies in the span of the teachers.
 
     Args:
-        scenario: who learns from whom, without weight decay and drift.
+        scenario: student and teacher, without weight decay and drift.
         starts: number of random starts, w_i ~ N(0, scale²/dimension).
         dimension: d of the starts, at least the rank of T; K + M by default.
         scale: typical norm of a student at the start.
@@ -65,7 +65,7 @@ def landscape(
 
     Returns:
         A Dataset over ``level``, stationary points sorted by error: generalization_error, family
-        (`docs/landscape.md` says how it is named), multiplicity (states that renaming teachers
+        (names are explained in `docs/landscape.md`), multiplicity (states that renaming teachers
         makes of it), index (number of negative curvatures; 0 is a minimum), isolated (False
         along a family of solutions), residual (the largest gradient), runs, share and
         share_error (standard error), R, Q, hessian_eigenvalue (curvatures in the span of the

@@ -50,7 +50,7 @@ def added_unit(
         start: a minimum of `landscape`; students in the span of the teachers.
         until: the time of gradient flow, αη.
         norm: weight of the added unit at time 0.
-        seed: of the random directions from which the largest F is searched, besides the
+        seed: of the random directions from which the largest F is searched, in addition to the
             directions of teachers and of sums of teachers.
 
     Returns:

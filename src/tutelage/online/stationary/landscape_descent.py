@@ -4,8 +4,8 @@ Runs take steps of the length 1/h_max, h_max the largest curvature.  A run has e
 it shares the invariants of the minimum within CLOSE, and its largest force is below CLOSE times the
 smallest curvature of the minimum: a run that passes a saddle, or creeps along a direction with a
 curvature of 10⁻⁴, does not count yet.  Minima are known by Newton's method: from every slow run
-that no known stationary point explains one is sought, and its curvatures say whether it is a
-minimum or a saddle.  Errors alone decide nothing.
+that is not near a known stationary point a new one is computed, and its curvatures decide whether
+it is a minimum or a saddle.  Errors alone decide nothing.
 """
 
 from typing import NamedTuple

@@ -72,7 +72,7 @@ def plateau(
     length is how far a tolerance ten times wider moves its two ends.
 
     Args:
-        scenario: who learns from whom.
+        scenario: student and teacher.
         start: Q, R and T at time 0.
         learning_rate: η >= 0; the number 0 is the limit η → 0, with time in units of 1/η.
         readout_rate: η_v of the second layer, as in `evolve`.

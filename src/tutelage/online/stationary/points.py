@@ -43,11 +43,11 @@ class FixedPoint(Finding):
     eigenvectors: in the columns, in the order of ``labels``, shape (v, d).
     labels: names of the v variables, R_11 … and Q_11, Q_12 …; and v_1 … of a readout that learns.
     generalization_error: ε_g there.
-    splitting: c in d|J_i - J_k|²/dα = c |J_i - J_k| beside identical students whose activation
-        has a kink; 0 everywhere else.  A state with c > 0 has no Jacobian: the derivative of
-        the rate of Q_ik grows like c / (2 |J_i - J_k|), students that differ by anything part
-        within a finite time, and the first eigenvalue is +∞.  The others are then those for
-        students that stay identical, and d < v.
+    splitting: c in d|J_i - J_k|²/dα = c |J_i - J_k| next to identical students whose activation has
+        a kink; 0 everywhere else.  A state with c > 0 has no Jacobian: the derivative of the rate
+        of Q_ik grows like c / (2 |J_i - J_k|), students that differ by anything part within a
+        finite time, and the first eigenvalue is +∞.  The others are then those for students that
+        stay identical, and d < v.
     """
 
     overlaps: Overlaps
@@ -136,7 +136,7 @@ def fixed_point(
     """Find the fixed point next to a state, by damped Newton steps with an exact Jacobian.
 
     Args:
-        scenario: who learns from whom.
+        scenario: student and teacher.
         start: where to begin; Newton's method goes to saddles as readily as to stable points.
         learning_rate: η >= 0; the number 0 is the limit η → 0.
         readout_rate: η_v of the second layer, as in `evolve`; with one v is part of the state, and

@@ -67,21 +67,21 @@ def fixed_points(
     symmetric states, at states of slow motion on the way from small random weights, and at
     random weights of all sizes.  Identical students are sought as one student in their place
     (`tutelage.online.stationary.identical`), because for activations with a kink the rates have no
-    derivative there; the `FixedPoint` says so in ``splitting``.
+    derivative there; ``splitting`` of the `FixedPoint` is then not zero.
 
     Permutations that leave T as it is are counted once.  Where solutions without error form a
     family (K > M: students share a teacher in any proportion, and some eigenvalues are zero) one
-    member stands for all.  States in which some but not all students are identical are found
+    member represents the family.  States in which some but not all students are identical are found
     only if the rates have a derivative there.
 
     Args:
-        scenario: who learns from whom.
+        scenario: student and teacher.
         learning_rate: η >= 0; the number 0 is the limit η → 0.
         starts, seed: how many random starts, and their seed; more may find more.
         readout_rate: η_v of the second layer, as in `evolve`; with one v is part of the state.
         batch: examples for each step, as in `evolve`.
         method: how averages are computed; the best exact one by default.
-        progress: whether to say how far it is and how long it will take.
+        progress: whether to print progress and remaining time.
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.Erf())

@@ -1,10 +1,10 @@
 """Equations of permutation-symmetric committees: four numbers instead of K², for any K.
 
-Every sum over units in the equations is a sum over patterns: which of the units coincide.
-Up to permutations ⟨δ_1 δ_2⟩ takes its other two fields from the units 1, 2, 3 and 4, so that at
-most four students and four teachers stand for all; a pattern with p units besides the m that
-are given occurs (K - m)(K - m - 1)… (p factors) times.  K enters nowhere else: one program
-serves K = 4 and K = 10⁶.  A pattern for which there are not enough units does not occur.
+Every sum over units in the equations is a sum over patterns: which of the units coincide. Up to
+permutations ⟨δ_1 δ_2⟩ takes its other two fields from the units 1, 2, 3 and 4, so that at most four
+students and four teachers represent all; a pattern with p units besides the m that are given occurs
+(K - m)(K - m - 1)… (p factors) times.  K enters nowhere else: one program serves K = 4 and K = 10⁶.
+A pattern for which there are not enough units does not occur.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Averages of a permutation-symmetric committee: index patterns and their multiplicities.
 
-Fields 0 … k - 1 are the students that stand for all, k … 2k - 1 the teachers.  Unit 0 learns;
+Fields 0 … k - 1 are the students that represent all, k … 2k - 1 the teachers.  Unit 0 learns;
 unit 1 is "another one".  The fields that the equations sum over belong to those units or to
 further ones, and only the number p of further units decides how often a pattern occurs.
 """
@@ -68,7 +68,7 @@ class PatternAverages(eqx.Module):
     """Sums of averages over all patterns; base class of the implementations.
 
     single: the units of a student and a teacher, and how single averages are computed.
-    k: how many students and teachers stand for all.
+    k: number of students and teachers that represent all.
     """
 
     single: Averages

@@ -1,6 +1,6 @@
 """States and scenarios of permutation-symmetric committees.
 
-If K = M and nothing distinguishes a unit but whom it copies,
+If K = M and units differ only in the teacher that they learn,
 
     Q_ii = Q,  Q_ik = C,  R_ii = R,  R_in = S,  T_nn = t,  T_nm = u   (i ≠ k, n ≠ m).
 """
@@ -28,7 +28,7 @@ from tutelage.model.teachers import check_orthogonal
 class SymmetricState(NamedTuple):
     """Overlaps Q_ii = Q, Q_ik = C, R_ii = R, R_in = S, all of one shape (...).
 
-    With a single unit there is no C and no S: whatever stands there is never looked at.
+    With a single unit C and S do not exist, and their values are not used.
 
     >>> import tutelage as tl
     >>> tl.online.SymmetricState(Q=0.5, C=0.1, R=0.2, S=0.0).overlaps(2).Q.tolist()

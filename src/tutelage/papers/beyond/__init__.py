@@ -1,6 +1,6 @@
 """Results beyond the papers, from the exact computation.
 
-Fourteen sections, each in a module of its own: learning rates and the series that is cut, the fine
+Fourteen sections, one module each: learning rates and the series that is cut, the fine
 structure of the ReLU transition, noise, other activations and K ≠ M, their plateaus, escape times,
 schedules, the scale from which wide students start, second layers with noisy labels and on the
 plateau, teachers that drift, equilibrium at any temperature, optimizers with large

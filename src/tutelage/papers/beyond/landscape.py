@@ -3,7 +3,7 @@
 "A complete study of the role these fixed points play in the training dynamics is left to a future
 project" (citton2025, section 3).  Here fixed points are sought at several learning rates by
 Newton's method from many starts, each is followed in η in both directions, and runs from four
-kinds of starts tell which of them are visited.  For many units the minima at η → 0 come in
+kinds of starts show which of them are visited.  For many units the minima at η → 0 come in
 families of anti-aligned units (docs/physics/online.md).
 """
 

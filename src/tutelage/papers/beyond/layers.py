@@ -3,8 +3,8 @@
 oostwal2019 names adaptive second layers as the next step; straat2019 and citton2025 fix them.
 In the limit η → 0 the unspecialized saddle of two students keeps its error when v learns, at the
 rate η_v = κη; there is a family of it, and v is where it happens to be when the plateau begins.
-What depends on v is the rate at which the plateau is left: students part such that outputs hardly
-change, and each moves at a rate of its own.
+What depends on v is the rate at which the plateau is left: students separate such that outputs
+hardly change, each at a different rate.
 
 `tutelage.online.stationary.escape` has the laws of λ in v.
 """

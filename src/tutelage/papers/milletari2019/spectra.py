@@ -259,7 +259,7 @@ def _residuals(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
 def _zeros(data: str, hidden: tuple[int, ...], full: bool) -> Iterator[Row]:
     """Check γ ≠ 0 for ReLU at every recorded epoch, and γ = 0 typically for the others.
 
-    Networks with two hidden layers are many enough to tell "in general" from "always".
+    There are enough networks with two hidden layers to distinguish "in general" from "always".
     """
     note, when = (DIGITS_NOTE, "at the end") if data == "digits" else ("", "all along")
     claims = Claims(data, hidden, full)

@@ -1,9 +1,9 @@
 """Oostwal, Straat and Biehl, Hidden unit specialization: ReLU vs. sigmoidal (2019).
 
-Equilibrium at high temperature: errors, free energies, phase transitions.  `sections` says what
-belongs to which part of the paper; `error` has eqs. (9) to (12) and Appendix B, `free_energy`
-Sec. II D and Appendix C, `loads` every critical load, `states` what is said of the states between
-them, `samples` Monte Carlo, which the paper does not have, and `figures` the five figures.
+Equilibrium at high temperature: errors, free energies, phase transitions.  `sections` assigns them
+to the parts of the paper; `error` has eqs. (9) to (12) and Appendix B, `free_energy` Sec. II D and
+Appendix C, `loads` every critical load, `states` the statements on the states between them,
+`samples` Monte Carlo, which the paper does not have, and `figures` the five figures.
 """
 
 from tutelage.papers.paper import Paper

@@ -1,6 +1,6 @@
 """Oostwal, Straat and Biehl (2019): Figs. 1 to 5, with sampled weights on the curves of 2, 3, 5.
 
-Line styles are the paper's, as far as its captions tell: solid, dashed, dotted and chain lines.
+Line styles are those of the paper's captions: solid, dashed, dotted and chain lines.
 The ranges of the axes are ours, except that Fig. 5 (left) shows the loads around the transition.
 """
 

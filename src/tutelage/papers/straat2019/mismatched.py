@@ -178,7 +178,7 @@ def figure_4(full: bool) -> Iterator[Row | Figure]:
 
 
 def sigmoidal(full: bool) -> Iterator[Row]:
-    """Decide the statements of the abstract on where ReLU and sigmoidal units behave alike."""
+    """Decide the statements of the abstract on where ReLU and sigmoidal units behave similarly."""
     points = plateau_2(), fixed_point_near(fig_2_erf(), 20.0, "Erf")
     symmetric = [_symmetric(point) for point in points]
     one = [int(np.sum(point.eigenvalues.real > 0)) == 1 for point in points]

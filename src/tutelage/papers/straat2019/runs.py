@@ -1,7 +1,7 @@
 """The runs of straat2019: curves of the theory, and the simulations of Figs. 1 and 2.
 
 For more than one unit the paper leaves the η² term out: the limit η → 0, with time in units of
-1/η.  How many runs its simulations average over it does not say.
+1/η.  It does not state the number of runs in its averages.
 """
 
 from functools import cache

@@ -43,7 +43,7 @@ def which() -> str:
 
 
 def outside() -> str:
-    """Return what the results depend on besides code."""
+    """Return what the results depend on in addition to code."""
     return f"{recorded.digest(KEY)} {which()}"
 
 
