@@ -172,7 +172,7 @@ def compare(
 
     Returns:
         A `Comparison`: ``agrees`` is the verdict and ``rests_on`` its evidence; the string has both
-            in words, and the times that were not compared.
+        in words, and the times that were not compared.
 
     >>> import numpy as np, xarray as xr
     >>> def curves(R):  # K = M = 1 at two times, R constant
