@@ -7,11 +7,7 @@ from typing import Any, BinaryIO
 
 SIZES = struct.Struct(">QQ")
 # A larger length is a protocol error.
-<<<<<<< HEAD:src/tutelage/runs/frames.py
-MOST = 2**36
-=======
-MAX_BYTES = 2**30
->>>>>>> c5fe030 (words: values and constants are named after what they hold):src/tutelage/explorer/frames.py
+MAX_BYTES = 2**36
 
 
 def packed(header: dict[str, Any], body: bytes = b"") -> bytes:
