@@ -255,7 +255,7 @@ def imported_activations(tree):
             yield from names
 
 
-def test_nobody_asks_for_the_class_of_an_activation():
+def test_no_code_asks_for_the_class_of_an_activation():
     results = []
     for path in SOURCE.rglob("*.py"):
         folder = path.relative_to(SOURCE).parts[0]

@@ -51,7 +51,7 @@ def test_the_size_that_is_named_fits_and_the_next_one_does_not():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("activation", "K"), [(tl.ReLU(), 1), (tl.ReLU(), 2), (tl.Erf(), 2)])
-def test_the_averages_of_a_run_take_no_more_than_is_said(activation, K):
+def test_the_averages_of_a_run_take_at_most_the_estimated_memory(activation, K):
     """Against what XLA allocates for the right-hand sides of 1000 runs."""
     units, runs = tl.Committee(K, activation), 1000
     scenario = tl.Scenario(units, units)
@@ -147,6 +147,6 @@ def test_so_many_nodes_that_an_average_would_take_years_are_refused():
         ("equilibrium --phase-diagram 1:2:1000000000000 --activation swish", "COUNT of --phase"),
     ],
 )
-def test_the_commands_say_so_too(run, arguments, words):
+def test_the_commands_refuse_sizes_beyond_memory(run, arguments, words):
     code, out, err = run(*arguments.split())
     assert code == 2 and out == "" and words in err and "or less" in err

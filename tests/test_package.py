@@ -131,7 +131,7 @@ def imports_between_layers() -> Iterator[tuple[str, str]]:
                 yield str(path.relative_to(SOURCE)), name
 
 
-def test_the_library_stands_before_papers_and_front_ends():
+def test_the_library_does_not_import_papers_and_front_ends():
     """So that the test above refuses every import of theirs in the library."""
     assert tuple(ROOMS[-len(UPPER_LAYERS) :]) == UPPER_LAYERS
 
@@ -152,7 +152,7 @@ def test_a_private_name_is_seen():
         assert not is_public(name)
 
 
-def test_nothing_is_offered_that_nobody_uses():
+def test_every_offered_module_is_used():
     used = {name for _, name in imports_between_layers()}
     for one in {one for room in ROOMS for one in offered(room)}:
         assert any(f"{name}.".startswith(f"{one}.") for name in used), one
@@ -173,7 +173,7 @@ def test_import_tutelage_loads_neither_jax_nor_matplotlib():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     for name in tutelage.__all__:
         assert getattr(tutelage, name) is not None
     assert set(tutelage.__all__) <= set(dir(tutelage))
@@ -193,7 +193,7 @@ def test_the_version_is_the_same_everywhere():
 
 
 @pytest.mark.slow
-def test_the_readme_example_prints_what_the_readme_says(tmp_path, monkeypatch):
+def test_the_readme_example_prints_its_quoted_output(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where it saves its picture
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     code, expected = re.search(

@@ -71,7 +71,7 @@ def test_addresses_that_are_not_decided_are_empty():
         assert value == "" or value.startswith("https://"), name
 
 
-def test_windows_is_said_to_be_unsupported_while_it_is():
+def test_the_documents_state_that_windows_is_unsupported():
     """Locks of stores need fcntl, which Windows lacks."""
     needs_posix = "import fcntl" in read("src/tutelage/runs/files.py")
     assert needs_posix == ("Does it run on Windows?** It is not supported" in read("docs/faq.md"))

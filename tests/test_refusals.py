@@ -101,7 +101,7 @@ def test_every_public_name_has_a_good_call(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_that_are_not_there_are_refused_in_words(name):
+def test_unknown_names_are_refused_with_a_reason(name):
     verb, every = public()[name], parameters(name)
     with pytest.raises(InputError, match=r"^nonsense: got an argument that .* does not have"):
         verb(nonsense=1)
@@ -129,7 +129,7 @@ def test_names_that_are_not_there_are_refused_in_words(name):
         (lambda: tl.online.SymmetricState(Q=1.0), "C: got nothing, but SymmetricState"),
     ],
 )
-def test_a_wrong_name_is_told_from_one_that_belongs_elsewhere(wrong, words):
+def test_a_wrong_name_is_distinguished_from_one_that_belongs_elsewhere(wrong, words):
     with pytest.raises(InputError) as refused:
         wrong()
     assert words in str(refused.value)

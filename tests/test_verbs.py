@@ -29,13 +29,13 @@ VERBS = sorted(
 )
 
 
-def test_there_are_verbs_in_every_room_that_computes():
+def test_every_computing_package_has_public_functions():
     rooms = {name.rpartition(".")[0] for name in VERBS}
     assert {"online", "simulation", "equilibrium", "gates", "spectra", "deep"} <= rooms
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_result_says_who_computed_it_and_from_what_and_is_computed_again(name, tmp_path):
+def test_a_result_has_its_function_and_arguments_and_is_recomputed(name, tmp_path):
     result, function = call(name), public()[name]
     parameters, from_variables = (
         inspect.signature(function).parameters,

@@ -62,7 +62,7 @@ class Step(eqx.Module):
     [0.13, 1.0, *(pytest.param(c, marks=pytest.mark.slow) for c in (0.5, 0.71, 1.37, 2.2))],
 )
 @pytest.mark.parametrize("beta", [3.0, 10.0, 40.0, 200.0, 1000.0])
-def test_error_says_so_where_panels_cannot_follow(centre, beta):
+def test_the_error_is_large_where_panels_do_not_resolve_the_function(centre, beta):
     """A step away from zero that was not declared: unresolved, and the error admits it."""
     step = Step(jnp.asarray(beta), jnp.asarray(centre))
     q = np.array([0.5, 1.0, 2.0])

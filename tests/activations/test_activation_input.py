@@ -55,7 +55,7 @@ def test_declarations_are_checked(options, message):
 
 
 @pytest.mark.slow
-def test_a_second_kink_is_named_beside_the_first():
+def test_the_error_names_a_second_kink_and_the_first():
     def f(x):
         return jnp.maximum(x, 0) + jnp.abs(x - 1)
 

@@ -151,7 +151,7 @@ def evolved(f):
 
 
 @pytest.mark.slow
-def test_unusual_units_have_curves_that_say_how_good_they_are():
+def test_unusual_units_have_curves_with_honest_errors():
     curve = evolved(jnp.exp)
     assert curve.attrs["outcome"] == "reached"
     assert 0 < curve.attrs["averages_error"] < 1e-7

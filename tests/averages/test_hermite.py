@@ -143,7 +143,7 @@ def test_i4_converges_where_no_eigenvalue_exceeds_2():
     assert jnp.median(claimed[0]) > 10 * jnp.median(claimed[1]) > 100 * jnp.median(claimed[2])
 
 
-def test_i4_of_identical_fields_diverges_and_says_so():
+def test_i4_of_identical_fields_diverges_and_its_error_shows_it():
     """⟨θ(u) u₊²⟩ = ½, while the series runs away with the order."""
     C = jnp.ones((4, 4))
     low, high = (hermite.i4((ReLU(),) * 4, EVERY.at[0].set(C), order=N) for N in (6, 16))

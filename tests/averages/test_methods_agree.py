@@ -72,7 +72,7 @@ def test_all_averages_of_the_table_are_within_their_errors(group, method):
 
 
 @pytest.mark.parametrize(("group", "method"), NOT_SUPPORTED, ids=str)
-def test_a_method_without_a_formula_for_the_units_says_so(group, method):
+def test_a_method_without_a_formula_for_the_units_is_refused(group, method):
     kind, tags = group
     with pytest.raises(tl.InputError, match=r"method: .*no formula"):
         AVERAGES[kind](units(tags), covariances(TABLE[group]), method)

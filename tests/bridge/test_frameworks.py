@@ -152,7 +152,7 @@ def test_kinks_are_found_and_splines_go_through_values():
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [in_equinox, in_nnx], ids=["its own function", "measured"])
 @pytest.mark.parametrize("name", ["gelu", "hard_tanh"])
-def test_another_activation_is_taken_as_it_is(make, name):
+def test_another_activation_is_used_unchanged(make, name):
     function, kinks = OTHERS[name]
     g = tl.bridge.scenario(make(J, V, function), B, **TEACHER).student.activation
     x = np.linspace(-5, 5, 101)
@@ -214,7 +214,7 @@ def test_models_that_do_something_else_are_refused(body):
     tl.bridge.overlaps(Two(J, V, body), B, layer=("hidden", "layer 1"))
 
 
-def test_more_units_than_inputs_are_measured_by_nobody():
+def test_more_units_than_inputs_cannot_be_measured():
     w, v = RNG.standard_normal((2 * K, K)), np.ones((1, 2 * K))
     with pytest.raises(tl.InputError, match=r"4 units of 2 inputs.*\[W_1, W_2\]"):
         tl.bridge.overlaps(in_nnx(w, v, jnp.tanh), w)
@@ -280,7 +280,7 @@ def test_functions_in_the_code_of_a_model_are_measured(body, words):
     assert words in repr(result) and "not known" not in repr(result)
 
 
-def test_a_model_without_functions_in_its_structure_says_so():
+def test_a_model_without_functions_in_its_structure_is_described_as_such():
     result = tl.bridge.describe(in_linen(J, V, jnp.tanh))
     assert "functions  none in the structure; measured: Tanh" in repr(result)
 
@@ -408,6 +408,6 @@ def test_a_hessian_is_that_of_the_loss_by_hand(make):
     np.testing.assert_allclose(result, expected, atol=1e-6 if make in FLOAT32 else 1e-13)
 
 
-def test_a_part_that_is_not_there_is_refused():
+def test_a_missing_part_is_refused():
     with pytest.raises(tl.InputError, match=r"part: got 'x'.*hidden\.kernel"):
         tl.bridge.hessian(in_nnx(J, V, jnp.tanh), jnp.sum, (J, J), part="x")

@@ -45,7 +45,7 @@ def test_scaled_fields_are_divided_by_the_root_of_their_number():
     same(result, tl.Overlaps.from_weights(J, B))
 
 
-def test_weights_of_variance_one_are_refused_unless_one_says_what_they_are():
+def test_weights_of_variance_one_are_refused_without_the_argument_scaled():
     w = RNG.standard_normal((2, 200))
     with pytest.raises(tl.InputError, match="scaled=True"):
         tl.bridge.overlaps(w, w)

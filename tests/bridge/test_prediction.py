@@ -50,7 +50,7 @@ def test_a_training_that_follows_the_equations_is_described_by_them():
 
 
 @pytest.mark.slow
-def test_the_level_is_how_often_such_trainings_are_said_to_part():
+def test_the_level_is_the_rate_of_false_departures():
     """Twelve of them at the level 0.2: a binomial of mean 2.4; 8 or more has p < 1e-3."""
     parted = [not tl.bridge.predict(recorded(seed=s), level=0.2).agrees for s in range(12)]
     assert sum(parted) < 8
@@ -63,7 +63,7 @@ def test_a_rate_that_is_wrong_by_the_half_of_the_loss_is_recognised():
     assert "with η = 1 p" in str(result)
 
 
-def test_a_rate_that_is_given_times_n_is_told_before_the_work():
+def test_a_rate_times_n_is_reported_before_the_work():
     with pytest.warns(RuntimeWarning, match=r"fits η = 1.*learning_rate gives η = 100"):
         prediction = tl.bridge.predict(recorded(said=N * RATE))
     assert causes(prediction)["another learning rate"] is True

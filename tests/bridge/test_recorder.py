@@ -104,7 +104,7 @@ def test_every_record_is_logged_with_its_numbers():
         recorder(B, RATE, log=3)
 
 
-def test_what_is_kept_is_bounded():
+def test_the_number_of_records_is_bounded():
     J, B = weights()
     record = recorder(B, RATE, every=1, most=10)
     for step in range(1000):
@@ -116,7 +116,7 @@ def test_what_is_kept_is_bounded():
     assert 5 <= len(steps) <= 10
 
 
-def test_a_second_layer_that_moves_is_kept_and_one_that_does_not_is_in_the_scenario():
+def test_a_trained_second_layer_is_recorded_and_a_fixed_one_is_in_the_scenario():
     J, B = weights()
     for speed, there in ((0.0, False), (0.1, True)):
         record = recorder([B, [1.0]], RATE, every=1)
@@ -212,7 +212,7 @@ def resumed(tmp_path, step, factor):
     return second.dataset()
 
 
-def test_a_training_that_is_resumed_later_than_its_record_says_so(tmp_path):
+def test_a_training_resumed_later_than_its_record_warns(tmp_path):
     with pytest.warns(RuntimeWarning, match=r"ends at step 60, .* resumed at step 100.*save\(\)"):
         result = resumed(tmp_path, 100, 2.0)
     assert result.attrs["resumed"] == "[[60, 100]]"
@@ -305,7 +305,7 @@ def test_a_kill_leaves_a_whole_file(tmp_path):
     xr.testing.assert_allclose(left.drop_attrs(), second.drop_attrs())
 
 
-def test_lightning_is_told_the_start_and_every_step(monkeypatch):
+def test_the_lightning_callback_records_the_start_and_every_step(monkeypatch):
     """By a stand-in: the two methods of a callback that a Trainer calls."""
     with pytest.raises(tl.InputError, match=r"import lightning\.pytorch"):
         recorder(weights()[1], RATE).lightning()

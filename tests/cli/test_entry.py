@@ -68,7 +68,7 @@ def test_help_fits_a_narrow_terminal(run, monkeypatch, columns):
         ("tutelage reproduce str", ["straat2019"]),
     ],
 )
-def test_a_shell_is_told_how_a_word_may_go_on(run, monkeypatch, typed, offered):
+def test_words_are_completed_in_a_shell(run, monkeypatch, typed, offered):
     monkeypatch.setenv("_TUTELAGE_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
@@ -80,7 +80,7 @@ def test_version_is_that_of_the_package(run):
 
 
 @pytest.mark.filterwarnings("default")
-def test_warnings_are_said_in_a_line(run, monkeypatch):
+def test_warnings_are_printed_on_one_line(run, monkeypatch):
     def warn(**_):
         warnings.warn("the rest", stacklevel=1)
         raise SystemExit
@@ -103,7 +103,7 @@ def test_help_loads_nothing_that_computes():
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
-def test_what_messages_point_to_is_there_and_has_their_words():
+def test_pages_named_in_messages_exist_and_have_the_quoted_words():
     page = (Path(__file__).parents[2] / PAGE.partition(",")[0]).read_text("utf-8")
     for word in (*UNSUPPORTED, *suggestions.UNITS):
         assert word in page, word

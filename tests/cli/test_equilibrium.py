@@ -34,7 +34,7 @@ def test_programs_get_the_same_numbers_as_from_python():
     assert len(printed["load"]) == len(printed["R"][0])
 
 
-def test_a_linear_unit_has_no_transition_and_says_why():
+def test_a_linear_unit_has_no_transition_and_the_reason_is_printed():
     shown = run("--activation", "linear", "--units", "3")
     assert shown.exit_code == 0
     assert "absent" in shown.output and "linear" in shown.output
@@ -63,7 +63,7 @@ def test_a_phase_diagram_over_the_slope(tmp_path):
     assert plot.stat().st_size > 10_000
 
 
-def test_a_long_table_says_how_many_rows_it_leaves_out(capsys):
+def test_a_long_table_prints_the_number_of_omitted_rows(capsys):
     result = {name: ("activation", np.linspace(1.0, 2.0, 100)) for name in cli.LOADS}
     result["unstable"][1][-1] = np.nan
     order = {"order": ("activation", np.full(100, "continuous"))}

@@ -108,7 +108,7 @@ TERMINATE = "signal.raise_signal(signal.SIGTERM)\ntime.sleep(60)"
     ],
     ids=["lost", "loading", "changed", "terminate", "terminate while loading"],
 )
-def test_an_interrupt_waits_for_libraries_and_comes_again_if_it_was_lost(
+def test_an_interrupt_waits_for_imports_and_is_resent_if_it_was_lost(
     tmp_path, moment, words, exit_code
 ):
     code = "import pathlib, signal, sys, time\n"
@@ -145,7 +145,7 @@ def test_what_a_checkpoint_has_is_gone_on_from(tmp_path, by):
 
 
 @pytest.mark.slow
-def test_the_runs_are_kept_before_the_theory_begins(tmp_path):
+def test_the_runs_are_saved_before_the_theory_begins(tmp_path):
     """Theory of a unit without closed form, for longer than anybody waits."""
     options = ["simulate", "--activation", "gelu", "--student", "3", "--teacher", "3"]
     options += ["--dimension", "60", "--runs", "8", "--until", "2", "--theory", "--out", "runs.csv"]
@@ -161,7 +161,7 @@ def test_the_runs_are_kept_before_the_theory_begins(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["--out", "nowhere"])
-def test_an_interrupt_after_the_runs_says_where_they_are(run, monkeypatch, tmp_path, kept):
+def test_an_interrupt_after_the_runs_prints_where_they_are_saved(run, monkeypatch, tmp_path, kept):
     from tutelage.cli import simulate
     from tutelage.runs import files
 

@@ -14,7 +14,7 @@ from tutelage.cli import online, printing
 SMALL = ["online", "--student", "1", "--teacher", "1", "--activation", "erf", "--until", "20"]
 
 
-def test_it_tells_how_a_run_ended(run):
+def test_it_prints_how_a_run_ended(run):
     code, out, err = run(*SMALL)
     assert (code, err) == (0, "")
     assert "\x1b" not in out
@@ -26,7 +26,7 @@ def test_it_tells_how_a_run_ended(run):
     ]
 
 
-def test_an_error_below_that_of_the_integration_is_not_told_as_a_number(run):
+def test_an_error_below_that_of_the_integration_is_not_printed_as_a_number(run):
     _, out, _ = run(*SMALL[:-1], "300", "--tolerance", "1e-6")
     assert "converged" in out
     assert "less than 1e-05, the error of the integration" in out.splitlines()[-1]
@@ -74,7 +74,7 @@ def test_it_passes_every_option_on(run, monkeypatch):
     assert (rate, keywords) == (0.3, {"until": 20.0, "tolerance": 1e-6, **steps})
 
 
-def test_it_tells_a_second_layer_that_has_learned(run):
+def test_it_prints_a_second_layer_that_has_learned(run):
     options = ["--readout=-1", "--teacher-readout", "2", "--readout-rate", "0.5"]
     code, out, err = run(*SMALL, *options)
     assert (code, err) == (0, "")
@@ -192,7 +192,7 @@ def test_it_refuses_what_it_cannot_use(run, arguments, message):
     assert "Traceback" not in err
 
 
-def test_the_table_of_fixed_points_says_which_are_unstable_and_what_to_do(capsys):
+def test_the_table_of_fixed_points_marks_unstable_points_and_gives_the_next_step(capsys):
     state = tutelage.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
     values = {"generalization_error": 0.25, "residual": 0.0, "labels": ("R_11", "Q_11")}
     saddle, stable = (

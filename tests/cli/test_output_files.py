@@ -106,7 +106,7 @@ def test_a_disk_that_fills_up_costs_nothing(run, small_disk, fallback):
     assert sorted(os.listdir(small_disk)) == ["filling", "run.csv"]
 
 
-def test_without_a_temporary_folder_that_is_said_and_the_result_is_printed(
+def test_without_a_temporary_folder_a_message_is_printed_and_the_result_too(
     run, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(files, "write", full)
@@ -136,7 +136,9 @@ class Unwritable(io.StringIO):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EPIPE], ids=["full", "closed pipe"])
 @pytest.mark.parametrize("out", [[], ["--out"]], ids=["", "--out"])
-def test_a_result_that_cannot_be_printed_is_kept(run, monkeypatch, tmp_path, fallback, number, out):
+def test_a_result_that_cannot_be_printed_is_saved(
+    run, monkeypatch, tmp_path, fallback, number, out
+):
     monkeypatch.setattr(sys, "stdout", Unwritable(number))
     path = tmp_path / "run.nc"
     code, _, err = run(*ONLINE, *(["--out", str(path)] if out else []))

@@ -20,7 +20,7 @@ def shown(monkeypatch, capsys, width):
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
-def test_numbers_stand_in_one_line_whatever_the_width(monkeypatch, capsys, width):
+def test_numbers_are_never_wrapped(monkeypatch, capsys, width):
     out = shown(monkeypatch, capsys, width)
     assert all(out.count(number) == 2 for number in NUMBERS)
     assert "…" not in out and max(map(len, out.splitlines())) <= width

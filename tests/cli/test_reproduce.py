@@ -67,7 +67,7 @@ def test_json_is_a_list_of_rows_and_nothing_else(run, paper, folder):
     assert rows[2]["published"] is None, "JSON has no NaN"
 
 
-def test_a_run_that_is_stopped_says_what_is_kept_and_goes_on(run, paper, folder):
+def test_an_interrupted_run_prints_what_is_saved_and_continues(run, paper, folder):
     paper.stop_at = "text"
     code, _, err = run("reproduce")
     assert code == 130
@@ -127,7 +127,7 @@ def full_disk(tmp_path, monkeypatch):
     return fill
 
 
-def test_a_section_that_cannot_be_written_is_kept_elsewhere(run, paper, folder, full_disk):
+def test_a_section_that_cannot_be_written_is_saved_elsewhere(run, paper, folder, full_disk):
     full_disk(".svg")
     code, out, err = run("reproduce", "made", "--figure", "1")
     assert (code, out) == (1, "")

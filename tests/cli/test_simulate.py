@@ -19,7 +19,7 @@ def first_words(out):
     return [line.split("  ")[0] for line in out.splitlines() if line.split("  ")[0]]
 
 
-def test_it_tells_how_the_runs_ended(run):
+def test_it_prints_how_the_runs_ended(run):
     code, out, err = run(*SMALL)
     assert (code, err) == (0, "")
     assert first_words(out) == ["runs", "final Q", "final R", "final error"]
@@ -27,7 +27,7 @@ def test_it_tells_how_the_runs_ended(run):
     assert "\x1b" not in out
 
 
-def test_it_says_whether_the_theory_agrees(run, tmp_path):
+def test_it_prints_whether_the_theory_agrees(run, tmp_path):
     picture = tmp_path / "runs.png"
     code, out, err = run(*SMALL, "--theory", "--plot", str(picture))
     assert (code, err) == (0, "")
@@ -99,7 +99,7 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_it_tells_a_second_layer_that_has_learned(run):
+def test_it_prints_a_second_layer_that_has_learned(run):
     options = ["--readout=-1", "--teacher-readout", "2", "--readout-rate", "0.5"]
     code, out, err = run(*SMALL, *options, "--theory")
     assert (code, err) == (0, "")

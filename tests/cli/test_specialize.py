@@ -10,7 +10,7 @@ SMALL = ["specialize", "--teacher", "3-2", "--multiple", "2", "--inputs", "5", "
 SMALL += ["--epochs", "2", "--examples", "64", "--evaluation", "50", "--data", "gaussian:1"]
 
 
-def test_it_tells_what_has_been_recovered_and_draws_it(run, tmp_path):
+def test_it_prints_and_draws_the_recovered_nodes(run, tmp_path):
     picture, file = tmp_path / "s.png", tmp_path / "s.nc"
     code, out, err = run(*SMALL, "--polarity", "1", "--plot", str(picture), "--out", str(file))
     assert (code, err) == (0, "")
@@ -22,7 +22,7 @@ def test_it_tells_what_has_been_recovered_and_draws_it(run, tmp_path):
     assert deep.networks(saved, 1)[0].widths == (5, 6, 4, 4)
 
 
-def test_it_tells_which_student_nodes_follow_which_teacher_nodes(run, tmp_path):
+def test_it_prints_which_student_nodes_follow_which_teacher_nodes(run, tmp_path):
     file = tmp_path / "s.nc"
     _, out, _ = run(*SMALL, "--threshold", "0.2", "--out", str(file))
     end = results.load(file).isel(run=0, epoch=-1)
@@ -55,7 +55,7 @@ def test_start_construction_and_precision_are_options(run, tmp_path):
     assert code == 2 and "--start-scale: got 0.0" in err
 
 
-def test_runs_that_diverge_are_said_to_and_recover_nothing(run, tmp_path):
+def test_diverged_runs_are_reported_and_recover_nothing(run, tmp_path):
     rate, picture = ("--learning-rate", "1e3", "--batch", "1"), tmp_path / "s.png"
     code, out, err = run(*SMALL, *rate, "--plot", str(picture))
     assert (code, err) == (0, "")

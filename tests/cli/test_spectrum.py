@@ -58,7 +58,7 @@ def test_every_option_is_passed_on(run, monkeypatch, tmp_path):
     assert steps == tl.spectra.SGD(0.5, 0.99)
 
 
-def test_the_digits_are_there_by_name(run, monkeypatch):
+def test_the_digits_are_selected_by_name(run, monkeypatch):
     asked = []
     monkeypatch.setattr(spectrum, "_train", lambda *a: sys.exit(asked.append(a)))
     run("spectrum", "--data", "digits", "--hidden", "25", "--activation", "swish")
@@ -99,7 +99,7 @@ def test_what_cannot_be_used_is_refused_before_any_work(run, monkeypatch, argume
     assert "Traceback" not in err
 
 
-def test_a_network_that_is_too_large_is_refused_with_what_it_takes(run):
+def test_a_network_that_is_too_large_is_refused_with_its_memory(run):
     code, out, err = run("spectrum", "--hidden", "5000,5000")
     assert (code, out) == (2, "")
     assert "GiB" in err and "tl.spectra.density" in err

@@ -82,7 +82,7 @@ def test_a_dry_run_computes_a_group_and_writes_nothing(run, file, tmp_path):
 
 
 @pytest.mark.filterwarnings("default:.*points failed")
-def test_failures_are_told(run, file, tmp_path):
+def test_failures_are_printed(run, file, tmp_path):
     (tmp_path / file).write_text(SMALL.replace("[0.3, 0.5]", "[0.3, -1.0]"))
     code, out, err = run("sweep", file, "--store", "study", "--workers", "1")
     assert code == 0 and "3 of 6 points failed" in err

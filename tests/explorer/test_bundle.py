@@ -9,7 +9,7 @@ from tutelage.explorer import bundle
 MODULES = sorted(file.name for file in bundle.STATIC.glob("*.js"))
 
 
-def test_each_module_stands_once_and_before_those_that_import_it():
+def test_each_module_occurs_once_and_before_its_importers():
     script = bundle.bundle()
     names = re.findall(r"^const module_(\w+) = ", script, re.MULTILINE)
     assert sorted(f"{name}.js" for name in names) == MODULES
@@ -19,7 +19,7 @@ def test_each_module_stands_once_and_before_those_that_import_it():
             assert names.index(imported[1]) < names.index(name)
 
 
-def test_the_browser_is_told_of_all_modules_at_once():
+def test_the_page_preloads_all_modules():
     page = (bundle.STATIC / "index.html").read_text(encoding="utf-8")
     matches = re.findall(r'modulepreload" href="/static/(\w+\.js)"', page)
     assert sorted([*matches, bundle.ENTRY_MODULE]) == MODULES

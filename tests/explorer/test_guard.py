@@ -35,7 +35,7 @@ def status(headers, **how):
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:8765", "localhost:8765", "LocalHost:8765", "[::1]:8765"]
 )
-def test_this_machine_by_its_own_names_may_ask(host):
+def test_loopback_names_of_the_host_are_accepted(host):
     assert status({"host": host}) == 200
     assert status({"host": host, "origin": f"http://{host}"}) == 200
 

@@ -171,7 +171,7 @@ def test_while_a_slider_is_dragged_one_request_is_under_way_and_the_newest_waits
     assert numbers == sorted(set(numbers))
 
 
-def test_what_takes_long_says_so_and_stops(opened, server):
+def test_long_requests_show_their_progress_and_can_be_stopped(opened, server):
     page = opened("view=online")
     server.delay = 3.0
     page.get_by_label("noise, slider").fill("0.7")
@@ -184,7 +184,7 @@ def test_what_takes_long_says_so_and_stops(opened, server):
     server.delay = 0.0
 
 
-def test_an_error_stands_beside_its_parameter(opened):
+def test_an_error_is_shown_next_to_its_parameter(opened):
     page = opened("view=activation")
     opened.refused = True
     page.get_by_label("formula").fill("tanh")
@@ -421,7 +421,7 @@ def test_a_phone_shows_one_panel_after_the_other(opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_two_curves_of_a_panel_look_alike(scheme, opened):
+def test_all_curves_of_a_panel_look_different(scheme, opened):
     page = opened("view=online&K=4", color_scheme=scheme)
     looks = page.locator(".plot").first.evaluate("p => p.data.map(t => t.line.color + t.line.dash)")
     assert len(set(looks)) == len(looks) == 12

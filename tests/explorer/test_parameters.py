@@ -65,6 +65,6 @@ def test_any_text_is_a_value_within_limits_or_refused(number, text):
         assert inside or (parameter.zero and value == 0)
 
 
-def test_a_name_that_is_not_there_is_refused():
+def test_an_unknown_name_is_refused():
     with pytest.raises(tl.InputError, match=r"learning_rat.*Try: learning_rate"):
         state_of(VIEWS["online"].PARAMETERS, {"learning_rat": "1"})

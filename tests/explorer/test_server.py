@@ -26,7 +26,7 @@ from tutelage.explorer.views import VIEWS
 ERF = {"activation": "erf", "until": "30"}
 
 
-def test_the_views_are_told(client):
+def test_the_views_are_listed(client):
     answer = client.get("/api/views")
     strict_json.check(answer.text)
     views = answer.json()["views"]
@@ -258,7 +258,7 @@ def test_a_run_is_streamed_and_stopped_while_others_are_answered(client):
     assert idle["state"] == "idle"
 
 
-def test_a_run_that_nobody_watches_ends(client):
+def test_a_run_without_a_client_ends(client):
     with client.stream("GET", "/api/runs", params={**LONG, "client": "gone"}) as response:
         next(events(response))
     until = time.monotonic() + 20
@@ -269,7 +269,7 @@ def test_a_run_that_nobody_watches_ends(client):
 
 
 @pytest.mark.slow
-def test_a_picture_that_nobody_waits_for_is_given_up(client):
+def test_a_picture_without_a_client_is_cancelled(client):
     where = {"client": "gone", "slot": "a"}
     with pytest.raises(httpx.ReadTimeout):
         client.get("/api/picture", params={**where, "activation": "tanh", "K": "3"}, timeout=0.5)
@@ -278,7 +278,7 @@ def test_a_picture_that_nobody_waits_for_is_given_up(client):
     assert client.get("/api/picture", params={**ERF, "learning_rate": "0.65"}).status_code == 200
 
 
-def test_a_run_that_cannot_be_says_so(client):
+def test_an_impossible_run_is_refused(client):
     answer = client.get("/api/runs", params={**ERF, "learning_rate": "0"})
     *_, (name, problem) = events(answer)
     assert name == "failed" and problem["parameter"] == "learning_rate"

@@ -85,7 +85,7 @@ def test_the_copied_command_ends_where_the_curves_do(name, run):
 
 
 @pytest.mark.parametrize("given", [{"start": "random"}, {"teacher_cosine": 0.2}])
-def test_what_no_command_can_say_has_none(given):
+def test_states_that_no_command_describes_have_no_command(given):
     state = state_of(online.PARAMETERS, {key: str(x) for key, x in given.items()})
     assert online.command(state) is None
 
@@ -131,7 +131,7 @@ def test_the_derivative_has_a_gap_where_it_jumps():
     assert set(slope["y"]) == {0.0, None, 1.0}
 
 
-def test_a_minimum_keeps_the_student_until_it_is_gone():
+def test_the_student_stays_in_a_minimum_until_it_vanishes():
     erf = {"activation": "erf", "K": 5}  # α_s = 44.3, α_c = 45.9, α_d = 62.2
     for load, before, after in (
         (50.0, "unspecialized", "unspecialized"),

@@ -163,7 +163,7 @@ def test_nothing_takes_longer_than_it_may(monkeypatch):
     assert next_one.status == 200
 
 
-def test_nobody_waits_for_ever(monkeypatch):
+def test_every_request_has_a_time_limit(monkeypatch):
     monkeypatch.setattr(worker_pool, "MAX_WAIT_SECONDS", 0.2)
 
     async def busy(pool):
@@ -186,7 +186,7 @@ def test_a_process_that_dies_is_replaced():
     assert next_one.status == 200
 
 
-def test_what_a_process_was_at_when_it_was_killed_is_done_by_another():
+def test_the_job_of_a_killed_process_is_retried_by_another():
     async def killed(pool):
         task = asyncio.create_task(pool.ask(job(sleeps=0.3)))
         await asyncio.sleep(0.05)
@@ -207,7 +207,7 @@ async def killed(pool):
         await asyncio.sleep(0.01)
 
 
-def test_after_a_kill_a_request_is_refused_in_words_if_it_takes_long(monkeypatch):
+def test_a_slow_request_after_a_kill_is_refused_with_a_reason(monkeypatch):
     monkeypatch.setattr(worker_pool, "RECOVERY_SECONDS", 0.5)
 
     async def asked(pool):
@@ -225,7 +225,7 @@ def test_after_a_kill_a_request_is_refused_in_words_if_it_takes_long(monkeypatch
     assert second.status == 200 and int(second.body) == pid
 
 
-def test_a_request_whose_process_is_killed_is_refused_in_words_if_it_takes_long(monkeypatch):
+def test_a_slow_retry_of_a_killed_request_is_refused_with_a_reason(monkeypatch):
     monkeypatch.setattr(worker_pool, "RECOVERY_SECONDS", 0.5)
 
     async def asked(pool):

@@ -104,13 +104,13 @@ def test_lines_are_seen_on_white(colours):
 
 
 @pytest.mark.parametrize("sight", SIGHTS.values(), ids=SIGHTS)
-def test_unordered_colours_are_told_apart(colours, sight):
+def test_unordered_colours_are_distinguishable(colours, sight):
     closest = min(distance(a, b, sight) for a, b in combinations(colours, 2))
     assert len(colours) == 7 and closest >= APART
 
 
 @pytest.mark.parametrize("sight", SIGHTS.values(), ids=SIGHTS)
-def test_ordered_colours_grow_lighter_and_neighbours_are_told_apart(sight):
+def test_ordered_colours_grow_lighter_and_neighbours_are_distinguishable(sight):
     ordered = ordered_colours(8)
     lightness = [lab(sight @ linear(colour))[0] for colour in ordered]
     assert lightness == sorted(lightness)
@@ -118,6 +118,6 @@ def test_ordered_colours_grow_lighter_and_neighbours_are_told_apart(sight):
 
 
 @pytest.mark.parametrize("sight", SIGHTS.values(), ids=SIGHTS)
-def test_phases_are_told_apart(sight):
+def test_phases_are_distinguishable(sight):
     neighbours = pairwise(phases.PHASE_COLOURS)
     assert min(distance(a, b, sight) for a, b in neighbours) >= NEIGHBOURS

@@ -33,7 +33,7 @@ def test_every_minimum_is_a_line_and_every_transition_a_mark(erf_curves):
     assert axes.get_xlabel() == r"$\alpha$"
 
 
-def test_a_state_that_is_stable_only_while_units_stay_alike_is_a_thin_line(erf_curves):
+def test_a_state_that_is_stable_only_for_equal_units_is_a_thin_line(erf_curves):
     drawn = lines(tl.figures.order_parameters(erf_curves, which=("R",)))
     thin, thick = drawn["$R$, $R < S$"], drawn["$R$, $R > S$"]
     assert thin.get_linewidth() < thick.get_linewidth()
@@ -49,7 +49,7 @@ def test_a_style_is_that_of_one_curve_and_one_kind_of_state(erf_curves):
     assert changed == {"$S$, $R > S$"} and styled["$S$, $R > S$"].get_ls() == "-."
 
 
-def test_with_styles_of_their_own_curves_are_named_one_by_one(erf_curves):
+def test_curves_with_given_styles_have_one_legend_entry_each(erf_curves):
     """The style tells the kind of a state only if it is equal for all symbols."""
     axes = tl.figures.order_parameters(erf_curves, styles={("S", "R > S"): "-."})
     named = {text.get_text() for text in axes.get_legend().get_texts()}
@@ -92,7 +92,7 @@ LINES = ("appears", "coexists", "unstable")
 LOADS = np.array([[10.0, 20.0], [20.0, 40.0], [40.0, 80.0]])
 
 
-def test_the_three_lines_of_a_phase_diagram_can_be_told_apart_without_colour():
+def test_the_three_lines_of_a_phase_diagram_differ_without_colour():
     drawn = tl.figures.phase_diagram(diagram_of(np.linspace(1.0, 100.0, 9))).get_lines()
     assert len({line.get_linestyle() for line in drawn}) == len(drawn) == 3
 

@@ -52,7 +52,7 @@ def test_all_curves_of_five_units_have_different_looks(which, count):
     assert len(lines) == len(looks) == count
 
 
-def test_a_long_legend_says_what_colours_and_styles_mean():
+def test_a_long_legend_explains_colours_and_styles():
     axes = figures.overlaps(made_up(4, 4), which="R")
     assert len(axes.lines) == 16
     words = [f"${letter} = {k}$" for letter in "in" for k in (1, 2, 3, 4)]
@@ -270,7 +270,7 @@ def test_without_a_theory_the_lines_are_the_means():
     assert legend(figures.learning_curves(RUNS.isel(run=0), CURVE)[2]) == ["theory", "one run"]
 
 
-def test_the_error_of_the_integration_is_not_drawn_as_data_and_the_picture_says_so():
+def test_errors_below_the_integration_error_are_not_drawn_and_the_caption_explains_it():
     time = np.linspace(0.0, 30.0, 31)
     error = ("time", np.exp(-time))
     curve = xr.Dataset({"generalization_error": error}, coords={"time": time})
@@ -291,7 +291,7 @@ def test_the_error_of_the_integration_is_not_drawn_as_data_and_the_picture_says_
     ("name", "symbol"),
     [("label_noise", r"\varsigma"), ("drift", r"\delta"), ("readout_decay", r"\gamma_v")],
 )
-def test_every_number_has_its_own_symbol(name, symbol):
+def test_every_number_has_a_different_symbol(name, symbol):
     one = tl.Committee(1, tl.ReLU())
     scenario = tl.Scenario(one, one, **{name: np.array([0.1, 0.2])})
     start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])
@@ -299,7 +299,7 @@ def test_every_number_has_its_own_symbol(name, symbol):
     assert axes.get_legend().get_texts()[0].get_text() == rf"${symbol} = 0.1$"
 
 
-def test_runs_with_different_numbers_are_curves_of_their_own():
+def test_runs_with_different_numbers_are_separate_curves():
     """Runs with several weight decays are not averaged."""
     one = tl.Committee(1, tl.ReLU())
     scenario = tl.Scenario(one, one, weight_decay=np.array([0.0, 0.1]))

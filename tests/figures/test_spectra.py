@@ -69,7 +69,7 @@ def test_the_zeros_of_a_spectrum_are_counted_at_every_tolerance():
     assert axes.get_ylabel() == r"negative fraction $\alpha$" and α[0] > 0.3 and α[-1] == 0.0
 
 
-def test_every_ridge_is_an_epoch_and_stands_on_its_line():
+def test_every_ridge_is_an_epoch_and_begins_on_its_line():
     run = made_up()
     axes = tl.figures.eigenvalue_ridges(run)
     assert [text.get_text() for text in axes.get_yticklabels()] == ["0", "10", "100"]

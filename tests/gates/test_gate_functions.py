@@ -209,7 +209,7 @@ def test_the_entropy_of_an_interval_has_no_lower_bound():
     assert abs(S - (1 - math.log(1e4))) <= 16 * EPSILON
 
 
-def test_a_layer_is_the_sum_of_its_units_each_with_its_own_noise():
+def test_a_layer_is_the_sum_of_its_units_each_with_separate_noise():
     gate, beta = GATES["weighted"], np.array([0.5, 1.0, 8.0])
     h = np.array([[0.3, -1.0, 2.0], [5.0, 0.0, -0.1]])
     F, U, S = vars(tl.gates.layer(gate, beta, h)).values()

@@ -87,7 +87,7 @@ def test_it_is_refused_by_name(case):
     assert "got" in str(caught.value) and "but" in str(caught.value)
 
 
-def test_the_page_on_gates_prints_what_it_says(capsys):
+def test_the_examples_on_the_page_on_gates_print_their_quoted_output(capsys):
     page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text(encoding="utf-8")
     code, printed = re.search(
         r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", page, re.S

@@ -212,7 +212,7 @@ def test_small_batches_change_nothing_but_the_draws(monkeypatch):
     assert np.allclose(parts["standard_error"], whole["standard_error"], rtol=0.2)
 
 
-def test_the_same_seed_gives_the_same_numbers_and_says_so():
+def test_the_same_seed_gives_the_same_numbers_and_is_recorded():
     a, b, c = (sample_network([W1, W2], X, TWO, 1.0, samples=50, seed=s) for s in (3, 3, 4))
     assert a.identical(b) and not a["signal"].equals(c["signal"])
     assert a.attrs["seed"] == 3 and a.attrs["samples"] == 50

@@ -15,7 +15,7 @@ def test_vectors_and_overlaps_are_the_same():
     assert np.array_equal(second.Q, STATE.Q) and np.array_equal(second.R, STATE.R)
 
 
-def test_every_number_stands_where_the_layout_says():
+def test_every_number_is_at_its_position_in_the_layout():
     layout, y = layout_of(3, 2), np.asarray(to_vector(STATE))
     assert len(layout.labels) == len(layout.factors("teacher")) == layout.size == len(y)
     np.testing.assert_array_equal(y[layout.positions("Q")], STATE.Q)
@@ -57,7 +57,7 @@ def test_a_block_decays_as_the_product_of_its_weights_does():
     assert rates == {"R": 0.1 + 0.02, "Q": 2 * 0.1, "readout": 0.3}
 
 
-def test_what_weights_can_have_stays_and_what_they_cannot_is_moved_there():
+def test_realizable_overlaps_are_unchanged_and_others_are_projected():
     """Negative eigenvalues of Q - R T⁺ Rᵀ go, singular T and second layers that learn included."""
     y = np.asarray(to_vector(STATE))
     np.testing.assert_allclose(realizable(y, STATE.T, layout_of(3, 2)), y, rtol=0, atol=1e-14)

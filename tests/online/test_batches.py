@@ -53,7 +53,7 @@ def test_a_batch_is_its_runs_one_by_one(units, name, values):
         ),
     ],
 )
-def test_a_run_has_the_same_bits_in_any_company_and_at_any_place(student, teacher, rate):
+def test_a_run_has_the_same_bits_in_every_batch_and_position(student, teacher, rate):
     """Every operation is rounded by itself (`tutelage._jax.ROUNDED_ALONE`), at all places."""
     K, M = student.units, teacher.units
     draw = np.random.default_rng(0)

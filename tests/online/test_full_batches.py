@@ -88,7 +88,7 @@ def test_small_steps_are_the_flow_without_its_second_order():
     assert errors[0] < 0.02 and abs(errors[0] / errors[1] - 2) < 0.1
 
 
-def test_a_rate_that_is_too_large_diverges_and_says_so():
+def test_a_run_at_too_large_a_rate_has_the_outcome_diverged():
     one = tl.Committee(1, tl.Linear())
     start = tl.Overlaps([[0.5]], [[0.2]], [[1.0]])
     run = tl.online.iterate(tl.Scenario(one, one), start, 3.0, steps=100)

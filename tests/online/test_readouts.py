@@ -280,7 +280,7 @@ def test_jacobians_with_readouts_are_those_of_differences():
         np.testing.assert_allclose(here.jacobian[:, k], change, atol=1e-9)
 
 
-def test_a_fixed_point_says_what_is_in_its_directions():
+def test_a_fixed_point_has_the_shares_of_blocks_in_its_directions():
     v = [1.0, -0.5]
     scenario = scenario_of(tl.Erf(), tl.Erf(), v, v)
     solution = tl.Overlaps(np.eye(2), np.eye(2), np.eye(2))
@@ -348,7 +348,7 @@ def test_superfluous_erf_units_add_to_the_error():
 
 
 @pytest.mark.slow
-def test_relu_units_with_readouts_have_no_saddle_to_linger_beside():
+def test_relu_units_with_readouts_have_no_plateau():
     """Wherever there is an error, norms grow: see the test above."""
     scenario = scenario_of(tl.ReLU(), tl.ReLU(), [1.0, 1.0], [1.0, 1.0])
     start = tl.Overlaps([[0.2, 0], [0, 0.3]], [[1e-3, 0], [0, 0]], scenario.T)

@@ -94,7 +94,7 @@ def trapezoidal(f, C):
     return p @ f(u, C[0, 1] / C[0, 0] * u + math.sqrt(rest) * z) @ p
 
 
-def test_any_activation_moves_as_stein_says():
+def test_any_activation_moves_by_steins_lemma():
     """⟨δ_i v⟩ = Σ_a c_a [C_iv ⟨g''(x_i) g(a)⟩ + C_va ⟨g'(x_i) g'(a)⟩], by another quadrature."""
     C = np.asarray(STATE.overlaps(2, TEACHER).covariance)
     slope = lambda x: 1 - np.tanh(x) ** 2  # noqa: E731

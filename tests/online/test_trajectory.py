@@ -283,7 +283,7 @@ def test_a_coarse_run_that_has_left_the_covariances_comes_back_and_goes_on(monke
     assert difference < run.attrs["integration_error"]
 
 
-def test_short_steps_of_a_divergence_are_told_from_those_of_stability():
+def test_short_steps_of_a_divergence_are_distinguished_from_those_of_stability():
     """g = eˣ at η = 0.05: Q goes to infinity at α = 4.3921, by rates of order e⁸^Q; two of its
     calls, as they were.  The same steps of a run that hardly moves would not end."""
     before = on_its_way(4.392088109, 2.21724057, 1.486651513898054e-07)

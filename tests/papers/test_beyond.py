@@ -336,7 +336,7 @@ def test_the_shift_of_the_fold_is_that_of_a_continuation_with_the_series(order):
 
 
 @pytest.mark.slow
-def test_a_schedule_reaches_its_goal_when_it_says_and_none_beside_it_sooner():
+def test_a_schedule_reaches_its_goal_at_the_reported_time_and_no_neighbour_sooner():
     best = beyond_schedules.schedule(2)
     goal, (time, error) = beyond_schedules.GOAL, best.time
     problem = beyond_schedules.scenario(), beyond_schedules.start()

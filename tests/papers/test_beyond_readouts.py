@@ -42,7 +42,7 @@ def test_relu_units_with_two_layers_approach_the_law_at_any_rates():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("g", [tl.Erf(), tl.ReLU()])
-def test_the_best_rate_is_lower_than_those_beside_it(g):
+def test_the_best_rate_has_a_lower_error_than_its_neighbours(g):
     best, _ = drift.best(g, drift.PRINTED_DRIFT)
     for factor in (0.97, 1.0, 1.03):
         eta, scenario = factor * best.learning_rate.value, drift.problem(g, drift.PRINTED_DRIFT)

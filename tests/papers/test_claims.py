@@ -17,7 +17,7 @@ def test_a_claim_that_is_not_so_agrees_no_more_often_than_the_level():
     assert abs(agreed - 2000 * LEVEL) < 5 * math.sqrt(2000 * LEVEL)
 
 
-def test_a_claim_that_is_so_agrees_when_there_is_evidence_enough():
+def test_a_true_claim_agrees_with_enough_evidence():
     samples = np.random.default_rng(1).normal(1.0, 1.0, size=40)  # 6 standard errors from zero
     row = claim("p", "i", samples)
     assert row.verdict == "agrees"
@@ -40,7 +40,7 @@ def test_a_claim_that_is_so_agrees_when_there_is_evidence_enough():
         ([-1.0, -1.1, -0.9, -1.0], ">", 0.0, "differs"),
     ],
 )
-def test_samples_that_are_alike_decide_and_missing_ones_do_not(samples, relation, limit, verdict):
+def test_equal_samples_decide_and_missing_samples_do_not(samples, relation, limit, verdict):
     row = claim("p", "i", samples, relation, limit)
     assert row.verdict == verdict and row.printed == f"{relation} {limit:g}"
 

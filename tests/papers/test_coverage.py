@@ -100,7 +100,7 @@ def test_a_wrong_citation_is_found():
     assert not verdicts.wrong_citations([{**row, "note": "straat2019, Sec. 3, has 0.25."}])
 
 
-def test_what_has_not_been_computed_says_so():
+def test_uncomputed_rows_are_listed_as_such():
     outcomes = dict((line.name, words) for line, words in covered("citton2025", {}))
     assert outcomes["Sec. 3, Fig. 1"] == "not computed yet"
     assert outcomes["Sec. 1"] == "an introduction"

@@ -109,7 +109,7 @@ def test_every_paper_has_its_quotations():
     assert set(PRINTED) == set(PAPERS) - {"beyond"}
 
 
-def test_the_critical_learning_rates_are_quoted_alike_everywhere():
+def test_the_critical_learning_rates_are_quoted_equally_everywhere():
     printed = next(group for group in PRINTED["citton2025"].values() if len(group) == 3)
     names = ("non_monotonic", "plateau_vanishes", "diverges")
     assert tuple(CRITICAL[name][1] for name in names) == printed
@@ -166,7 +166,7 @@ FIGURES = {  # of the papers; those of tian2020 that show data
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_sections_say_what_they_are(paper):
+def test_sections_have_titles_and_captions(paper):
     entries = sections([paper])
     names = [entry.section.name for entry in entries]
     assert len(names) == len(set(names))

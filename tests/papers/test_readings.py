@@ -38,7 +38,7 @@ def test_a_statement_differs_only_if_it_fails_in_every_reading(rows, verdict):
         assert f"{name}: " in result.note and row.verdict in result.note
 
 
-def test_a_reading_that_is_not_decided_is_not_said_to_depend():
+def test_an_undecided_reading_does_not_give_depends():
     note = in_each_reading("it grows", "η", {"one": HOLDS, "other": OPEN}).note
     assert note.startswith("Decided in some readings only; not printed: η.")
 
@@ -57,7 +57,7 @@ def test_a_reading_that_is_not_decided_is_not_said_to_depend():
         ((OPEN, FAILS), ["1"], "undecided"),
     ],
 )
-def test_what_holds_only_in_a_reading_of_ours_says_so(rows, ours, verdict):
+def test_a_row_that_holds_only_in_our_reading_is_marked(rows, ours, verdict):
     readings = {str(number): row for number, row in enumerate(rows)}
     row = in_each_reading("it grows", "the count", readings, ours=ours)
     assert row.verdict == verdict
@@ -94,7 +94,7 @@ def test_looking_again_and_again_does_not_decide_wrongly_more_often_than_the_lev
     assert any(row.verdict == "undecided" for row in rows)
 
 
-def test_runs_are_doubled_until_the_claim_is_decided_and_the_first_decision_stands():
+def test_runs_are_doubled_until_the_claim_is_decided_and_the_first_decision_is_final():
     drawn = []
 
     def draw(first, count):
@@ -115,7 +115,7 @@ def test_runs_are_doubled_until_the_claim_is_decided_and_the_first_decision_stan
     assert slow.verdict == "agrees" and quick is HOLDS
 
 
-def test_what_is_not_decided_at_the_stated_cost_says_so():
+def test_claims_that_are_undecided_at_the_stated_cost_are_marked():
     row = sequential_claim(
         "p", "i", lambda first, count: np.tile([1.0, -1.0], count // 2), runs=4, stages=3
     )

@@ -19,6 +19,6 @@ def test_correspondence_is_earned():
     assert computed_text(right) == f"{right.computed:.2f} standard errors"
 
 
-def test_of_a_sentence_it_is_told_where_it_holds_and_no_number():
+def test_the_row_of_a_sentence_lists_where_it_holds():
     assert computed_text(statement("p", "i", "it grows", [True, True])) == "holds in 2 of 2 cases"
     assert computed_text(in_every_run("p", "i", [True, False, True])) == "in 2 of 3 runs"

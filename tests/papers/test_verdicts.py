@@ -61,7 +61,7 @@ def test_rows_of_a_short_section_have_the_verdicts_of_the_table(entry, tmp_path,
     assert verdicts.wrong_citations([row.as_dict() for row in rows]) == []
 
 
-def test_the_table_has_every_item_once_and_only_sections_that_there_are():
+def test_the_table_has_every_item_once_and_only_existing_sections():
     table = verdicts.expected()
     items = [(paper, item) for paper, _, item, *_ in table]
     assert len(items) == len(set(items))

@@ -138,7 +138,7 @@ def test_one_figure_is_computed_alone_and_the_rest_of_the_report_stays(paper, tm
     assert len(shown(tmp_path)) == 6
 
 
-def test_rows_say_how_to_recompute_them(paper, tmp_path):
+def test_rows_have_the_command_that_recomputes_them(paper, tmp_path):
     row = report.build(["made"], "1", folder=tmp_path)[0]
     assert row["command"] == "tutelage reproduce made --figure 1 --again"
 
@@ -187,7 +187,7 @@ def test_text_of_rows_is_escaped(paper, tmp_path):
     assert "a &lt; b &amp; c" in text and "a slip &lt;b&gt;" in text
 
 
-def test_data_stand_beside_the_picture(paper, tmp_path):
+def test_data_are_linked_next_to_the_picture(paper, tmp_path):
     report.build(folder=tmp_path)
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert names == {f"made_fig1.{suffix}" for suffix in ("png", "svg", "pdf", "nc")}
@@ -206,7 +206,7 @@ def test_the_page_fits_on_a_telephone(paper, tmp_path):
     assert widest(tmp_path / "report" / "index.html", tmp_path, ".summary, html", 400) <= 400
 
 
-def test_recorded_rows_are_counted_and_say_by_what(paper, tmp_path, run):
+def test_recorded_rows_are_counted_and_name_their_command(paper, tmp_path, run):
     _, out, _ = run("reproduce", "--out", str(tmp_path))
     assert "1 of them from recorded results; --full recomputes them" in out.splitlines()
     page = " ".join((tmp_path / "index.html").read_text(encoding="utf-8").split())

@@ -11,7 +11,7 @@ def entry(name="fig1", full="", paper="p", outside=""):
     return Entry(Paper(paper, "", ()), section, "made_up_paper")
 
 
-def test_the_key_tells_papers_sections_sizes_and_data_apart():
+def test_the_key_distinguishes_papers_sections_sizes_and_data():
     keys = {
         key(entry(), False),
         key(entry("fig2"), False),

@@ -56,7 +56,7 @@ def test_every_published_number_appears_exactly_once(whole):
 
 
 @pytest.mark.slow
-def test_every_section_is_there_with_its_pictures(whole):
+def test_every_section_is_on_the_page_with_its_pictures(whole):
     folder, _ = whole
     page = Page((folder / "index.html").read_text(encoding="utf-8"))
     assert {entry.stem for entry in sections()} <= set(page.anchors)

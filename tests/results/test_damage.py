@@ -71,7 +71,7 @@ def test_a_file_of_another_program_is_read_without_a_checksum(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["computed_by", "tutelage_version", "written_by"])
-def test_a_file_that_says_it_is_ours_and_has_no_checksum_is_refused(tmp_path, name):
+def test_a_file_of_the_package_without_a_checksum_is_refused(tmp_path, name):
     RESULT.drop_attrs().assign_attrs({name: "x"}).to_netcdf(tmp_path / "run.nc", engine="scipy")
     with pytest.raises(InputError, match=r"its checksum is missing.* Try: .*load_dataset"):
         results.load(tmp_path / "run.nc")

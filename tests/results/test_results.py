@@ -66,7 +66,7 @@ def test_every_activation_comes_back(unit):
     assert argument(saved, "scenario").student.activation == unit
 
 
-def test_what_a_file_cannot_hold_is_said():
+def test_values_that_a_file_cannot_hold_are_named():
     with pytest.raises(InputError, match=r"learning_rate: got the function"):
         results.recompute(run(lambda t: 0.5 + 0.0 * t))
 
@@ -102,7 +102,7 @@ def test_a_file_is_enough_to_simulate_again(tmp_path, simulator, options):
 
 
 @pytest.mark.parametrize("seed", [2**31, 2**63 - 1])
-def test_a_seed_of_more_than_32_bits_is_kept(tmp_path, seed):
+def test_a_seed_of_more_than_32_bits_is_stored(tmp_path, seed):
     saved = simulated("chain", seed=seed)
     results.save(saved, tmp_path / "runs.nc")
     assert saved.attrs["seed"] == seed  # what the caller has is left alone
@@ -123,7 +123,7 @@ def test_whole_numbers_are_saved_as_numbers_if_they_fit_else_as_text(tmp_path, v
 
 
 @pytest.mark.slow
-def test_inputs_of_the_user_are_not_kept(tmp_path):
+def test_inputs_of_the_user_are_not_stored(tmp_path):
     saved = simulated("network", inputs=np.random.default_rng(0).normal(size=(400, 30)))
     results.save(saved, tmp_path / "runs.nc")
     with pytest.raises(InputError, match=r"inputs: got an array of shape \(400, 30\)"):
@@ -164,7 +164,7 @@ def test_only_a_file_is_loaded(path):
 
 @pytest.mark.parametrize("ending", results.ENDINGS)
 @pytest.mark.parametrize("entries", [[1j], [2**40], [{}]], ids=["complex", "large", "objects"])
-def test_what_a_file_does_not_hold_is_said_and_the_file_stays(tmp_path, ending, entries):
+def test_attributes_missing_in_a_file_are_named_and_the_file_stays(tmp_path, ending, entries):
     path = tmp_path / f"run{ending}"
     results.save(xr.Dataset(attrs={"number": 1}), path)
     if ending == ".csv" and entries == [2**40]:  # a table has no largest number
@@ -176,7 +176,7 @@ def test_what_a_file_does_not_hold_is_said_and_the_file_stays(tmp_path, ending, 
     assert results.load(path).attrs["number"] == 1
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(InputError, match=r"path: got .*there is no such file"):
         results.load(tmp_path / "nothing.nc")
 

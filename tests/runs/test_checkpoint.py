@@ -11,7 +11,7 @@ IDENTITY = {"seed": 1, "rate": 0.5}
 
 
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, ValueError, MemoryError])
-def test_what_was_kept_last_is_written_on_every_exception(tmp_path, problem):
+def test_the_last_state_is_written_on_every_exception(tmp_path, problem):
     path = tmp_path / "work.npz"
     with pytest.raises(problem), Checkpoint(path, IDENTITY) as checkpoint:
         for step in range(3):
@@ -20,7 +20,7 @@ def test_what_was_kept_last_is_written_on_every_exception(tmp_path, problem):
     assert int(Checkpoint(path, IDENTITY).load()["finished"]) == 2
 
 
-def test_a_block_that_ends_well_writes_only_what_it_was_told_to(tmp_path):
+def test_a_block_without_an_exception_writes_only_on_request(tmp_path):
     path = tmp_path / "work.npz"
     with Checkpoint(path, IDENTITY) as checkpoint:
         checkpoint.update({"finished": np.array(1)})
@@ -57,7 +57,7 @@ def test_a_file_of_other_work_is_refused_and_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_what_differs_is_told_in_numbers_before_digests(tmp_path):
+def test_differences_in_numbers_are_named_before_digests(tmp_path):
     def identity(until):
         return {"recorded": digest(np.arange(until)), "examples": until}
 

@@ -18,7 +18,7 @@ def full(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
+def test_a_file_is_replaced_when_it_is_complete(tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("before")
     with files.replacing(path) as temporary:
@@ -29,7 +29,7 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
 
 
 @pytest.mark.parametrize("problem", [OSError, KeyboardInterrupt])
-def test_what_was_there_stays_if_writing_ends_early(tmp_path, problem):
+def test_the_old_file_stays_if_writing_fails(tmp_path, problem):
     path = files.write(tmp_path / "file.txt", "before")
     with pytest.raises(problem), files.replacing(path) as temporary:
         temporary.write_text("half")
@@ -37,7 +37,7 @@ def test_what_was_there_stays_if_writing_ends_early(tmp_path, problem):
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["file.txt"]
 
 
-def test_it_is_flushed_to_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+def test_a_file_is_flushed_before_it_is_replaced(tmp_path, monkeypatch):
     path = files.write(tmp_path / "file.txt", "before")
     seen = []
     monkeypatch.setattr(os, "fsync", lambda file: seen.append(path.read_text()))
@@ -45,7 +45,7 @@ def test_it_is_flushed_to_the_disk_before_it_takes_its_place(tmp_path, monkeypat
     assert seen == ["before"] and path.read_text() == "after"
 
 
-def test_a_full_disk_leaves_what_was_there(small_disk):
+def test_a_full_disk_leaves_the_old_file(small_disk):
     path = files.write(small_disk / "file.txt", "before")
     with pytest.raises(OSError, match="No space left"):
         files.write(path, b"0" * 100_000)
@@ -61,7 +61,7 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path):
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
-def test_the_longest_name_there_is_can_be_written(tmp_path):
+def test_the_longest_allowed_name_can_be_written(tmp_path):
     path = tmp_path / f"{251 * 'a'}.txt"
     files.check_writable("--out", path, (".txt",), "")
     assert files.write(path, "long").read_text() == "long"
@@ -84,14 +84,14 @@ def unwritable(tmp_path):
         yield odd, "name"
 
 
-def test_what_cannot_be_written_is_refused_at_the_door(tmp_path):
+def test_files_that_cannot_be_written_are_refused_before_any_work(tmp_path):
     for path, words in unwritable(tmp_path):
         with pytest.raises(InputError, match=f"--out: got .*{words}.*Try: run.txt"):
             files.check_writable("--out", path, (".txt",), "run.txt")
     assert not list(tmp_path.glob(".*")), "trying leaves nothing behind"
 
 
-def test_folders_and_files_that_nobody_may_write_to_are_refused(tmp_path):
+def test_write_protected_folders_and_files_are_refused(tmp_path):
     closed = files.write(tmp_path / "closed.txt", "mine")
     closed.chmod(0o444)
     locked = tmp_path / "locked"
@@ -103,7 +103,7 @@ def test_folders_and_files_that_nobody_may_write_to_are_refused(tmp_path):
             files.check_writable("--out", path, (".txt",), "")
 
 
-def test_a_disk_that_is_full_already_is_refused_at_the_door(small_disk):
+def test_a_full_disk_is_refused_before_any_work(small_disk):
     while True:
         try:
             with (small_disk / "filling").open("ab", buffering=0) as file:
@@ -131,7 +131,7 @@ def test_folders_that_cannot_be_are_refused(tmp_path, monkeypatch, folder):
         files.check_folder("--out", folder, "--out report")
 
 
-def test_what_cannot_be_written_is_kept_elsewhere_or_said_not_to_be(tmp_path, monkeypatch):
+def test_unwritable_results_are_saved_elsewhere_or_reported_as_lost(tmp_path, monkeypatch):
     monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
     words = files.save_elsewhere(lambda path: path.write_text("kept"), "run.nc")
     (path,) = tmp_path.glob("tutelage-*/run.nc")
@@ -163,7 +163,7 @@ def test_every_damaged_checkpoint_is_refused_or_as_it_was(tmp_path):
         np.testing.assert_array_equal(loaded["finished"], np.arange(4.0))
 
 
-def test_whatever_writes_a_file_in_the_package_replaces_it_as_a_whole():
+def test_every_writer_of_the_package_replaces_whole_files():
     writing = re.compile(
         r"savefig\(|write_text\(|write_bytes\(|film\.save\(|np\.savez?\(|open\(\"[wax]"
     )

@@ -36,14 +36,14 @@ def test_a_log_has_a_line_now_and_then_with_the_time_that_is_left(monkeypatch):
     assert re.fullmatch(said, lines[0])
 
 
-def test_what_cannot_be_measured_says_that_it_goes_on(monkeypatch):
+def test_work_of_unknown_length_prints_the_elapsed_time(monkeypatch):
     log = log_of(monkeypatch)
     with Progress(True, None, "computing"):
         time.sleep(0.2)
     assert log.getvalue().splitlines()[0] == "tutelage: computing: 0 s so far"
 
 
-def test_short_work_and_work_that_nobody_watches_say_nothing(monkeypatch):
+def test_short_work_and_work_without_progress_print_nothing(monkeypatch):
     log = log_of(monkeypatch)
     with Progress(False, 100):
         time.sleep(0.2)
@@ -53,7 +53,7 @@ def test_short_work_and_work_that_nobody_watches_say_nothing(monkeypatch):
     assert log.getvalue() == ""
 
 
-def test_long_work_that_nobody_watches_says_once_what_it_costs(monkeypatch):
+def test_long_work_without_progress_warns_once_of_its_duration(monkeypatch):
     monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
     monkeypatch.setattr(progress, "LONG_REST_SECONDS", 1.0)
     with Progress(False, 1000, "epochs") as bar:
@@ -95,7 +95,7 @@ def test_a_terminal_has_a_bar_that_goes_away(monkeypatch):
     assert "loads" in screen.getvalue() and "tutelage:" not in screen.getvalue()
 
 
-def test_a_sweep_is_told_how_many_there_are_in_a_second(monkeypatch):
+def test_a_sweep_prints_its_points_per_second(monkeypatch):
     screen, clock = Terminal(), [0.0]
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
@@ -152,7 +152,7 @@ TOLD = {
         for verb in TOLD
     ],
 )
-def test_long_work_is_told_from_its_beginning_to_its_end(verb, monkeypatch):
+def test_long_work_prints_progress_from_start_to_end(verb, monkeypatch):
     room, units = TOLD[verb]
     message = Told()
     monkeypatch.setattr(f"tutelage.{room}.Progress", message)

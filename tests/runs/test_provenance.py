@@ -72,7 +72,7 @@ def test_a_state_that_is_positive_up_to_a_tolerance_comes_back(tmp_path):
     ],
     ids=["schedule", "activation", "large", "foreign"],
 )
-def test_what_a_file_cannot_hold_is_said_when_it_is_wanted(value, reason, tmp_path):
+def test_values_that_a_file_cannot_hold_are_named_when_they_are_needed(value, reason, tmp_path):
     with pytest.raises(InputError, match=f"value: got {reason}.*Try: tl.runs.test_verb"):
         back(value, tmp_path)
 

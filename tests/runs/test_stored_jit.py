@@ -125,7 +125,7 @@ def test_a_program_is_stored_once_and_loaded(store):
     assert second["shape"].tolist() == [2]
 
 
-def test_shapes_and_constants_have_programs_of_their_own(store):
+def test_shapes_and_constants_have_separate_programs(store):
     for arguments in (((2,), 2.0), ((3,), 2.0), ((3,), 5.0), ((3,), 5)):
         shape, factor = arguments
         assert np.all(doubled(np.ones(shape), factor)["product"] == factor)
@@ -135,7 +135,7 @@ def test_shapes_and_constants_have_programs_of_their_own(store):
 @pytest.mark.parametrize(
     "what", ["jax", "jaxlib", "source", "processor", "flags", "another function"]
 )
-def test_another_version_has_a_program_of_its_own(store, monkeypatch, what):
+def test_another_version_has_a_separate_program(store, monkeypatch, what):
     doubled(np.ones(2))
     doubled.programs.clear()
     stored._environment.cache_clear()
@@ -229,7 +229,7 @@ def test_a_class_of_the_user_is_not_stored():
         described(pretender)
 
 
-def test_descriptions_say_all_that_decides_about_a_program():
+def test_descriptions_contain_everything_that_determines_a_program():
     two, three = (tl.Committee(units, tl.ReLU()) for units in (2, 3))
     scenarios = [tl.Scenario(two, two), tl.Scenario(two, three), tl.Scenario(three, two)]
     scenarios += [tl.Scenario(two, tl.Committee(2, tl.LeakyReLU(0.1)))]

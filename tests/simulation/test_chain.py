@@ -282,7 +282,7 @@ def test_a_run_that_diverges_is_missing_afterwards():
     assert np.all(np.isnan(run.Q.values[:, -1])) and np.all(np.isfinite(run.Q.values[:, 0]))
 
 
-def test_the_dataset_says_how_it_was_made():
+def test_the_dataset_has_its_provenance():
     options = {"dimension": 50, "until": 1, "runs": 2, "seed": 7, "times": [0, 1]}
     run = tl.simulation.chain(PERCEPTRON, START, 1.0, **options)
     assert run.attrs["computed_by"] == "simulation.chain"

@@ -198,7 +198,7 @@ def test_a_scenario_has_to_be_one():
         tl.simulation.network("relu", START, **ARGUMENTS)
 
 
-def test_progress_is_silent_where_nobody_looks(capsys):
+def test_progress_is_silent_without_a_terminal(capsys):
     simulated(progress=True, until=0.1)
     printed = capsys.readouterr()
     assert printed.out == printed.err == ""

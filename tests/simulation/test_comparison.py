@@ -100,7 +100,7 @@ def test_a_bias_may_stay_when_the_runs_have_come_together_again(shift, agrees):
     assert not compare(curve, early).agrees
 
 
-def test_the_deviation_as_it_stands_is_the_largest_of_the_summary():
+def test_the_deviation_without_a_bias_is_the_largest_of_the_summary():
     """A second route: mean and standard error of `summary`, theory at the same times."""
     runs = ensemble(np.random.default_rng(9), runs=50, N=100, bias=2.0)
     result, curve, means = compare(theory(), runs), theory(), tl.simulation.summary(runs)
@@ -114,7 +114,7 @@ def test_the_deviation_as_it_stands_is_the_largest_of_the_summary():
     assert f"largest deviation {t:.2f} standard errors" in str(result).splitlines()[0]
 
 
-def test_a_wrong_start_is_found_though_all_runs_start_alike():
+def test_a_wrong_start_is_detected_although_all_runs_have_it():
     runs = ensemble(np.random.default_rng(4), runs=10, N=10)
     wrong = theory()
     wrong["R"][0] += 1e-3
@@ -191,7 +191,7 @@ def test_a_theory_that_has_converged_stays_where_it_is():
     np.testing.assert_array_equal(value[1], last)
 
 
-def test_only_times_at_which_all_is_there_are_compared_and_the_others_are_told():
+def test_only_times_at_which_all_values_exist_are_compared_and_others_are_listed():
     runs = ensemble(np.random.default_rng(5), runs=20)
     gone = runs.where((runs["run"] != 3) | (runs["time"] < 6.0))
     comparison = compare(theory().sel(time=slice(0, 8)), gone)
@@ -216,9 +216,7 @@ def test_only_times_at_which_all_is_there_are_compared_and_the_others_are_told()
         (1000, 0.0, 0.1, "theory and 2000 runs differ, even with such a bias"),
     ],
 )
-def test_the_deviation_is_told_first_then_the_bias_then_what_the_verdict_rests_on(
-    N, bias, shift, verdict
-):
+def test_the_verdict_prints_deviation_then_bias_then_evidence(N, bias, shift, verdict):
     runs = ensemble(np.random.default_rng(6), runs=2000, N=N, bias=bias)
     shifted = theory().assign(R=theory()["R"] + shift * TIME[:, None, None])
     first, second, last = str(compare(shifted, runs)).splitlines()

@@ -38,7 +38,7 @@ def test_threefry_is_that_of_jax():
     np.testing.assert_array_equal(np.concatenate(ours), theirs)
 
 
-def test_example_numbers_beyond_32_bits_and_slots_have_bits_of_their_own():
+def test_example_numbers_beyond_32_bits_and_slots_have_different_bits():
     at = Address.of(run_keys(0, 0, 2), jnp.array([0, 1, 2**32, 2**32 + 1, 2**47])[:, None])
     words = np.concatenate([flat(bits(at, slot)) for slot in (0, 1, 2, 40_000)])
     assert len(np.unique(words)) == 4 * 5 * 2

@@ -91,7 +91,7 @@ def test_the_chain_has_the_law_of_the_network_in_few_dimensions(K, M, drift, bat
             assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 5 * error)
 
 
-def test_teachers_walk_with_their_norms_kept():
+def test_teachers_walk_at_fixed_norms():
     N, delta, runs = 40, 3.0, 50
     s = scenario(1, 2, delta)
     begin = start(1, 2)
@@ -192,7 +192,7 @@ def test_a_triangle_keeps_all_products():
     assert all(np.all(L[j, i] == 0) for i in range(3) for j in range(i + 1, 3))
 
 
-def test_what_has_no_room_is_refused():
+def test_drift_without_free_directions_is_refused():
     arguments = (scenario(2, 2, 0.5), start(2, 2), 0.5)
     for verb in (tl.simulation.chain, tl.simulation.network):
         with pytest.raises(InputError, match="dimension: got 6, but 2 teachers that drift need"):

@@ -83,7 +83,7 @@ def test_the_level_is_a_fraction_of_the_height():
     np.testing.assert_allclose([early, late], [20 - np.log(9), 20 + np.log(9)], atol=0.25**2 / 8)
 
 
-def test_what_is_known_of_the_runs_is_kept():
+def test_attributes_of_the_runs_are_copied():
     assert escape_times(ensemble([20.0])).attrs["dimension"] == 500
 
 

@@ -473,7 +473,7 @@ def test_readouts_that_do_not_fit_are_refused_by_name(v, message):
         pytest.param("network", 0.0, marks=pytest.mark.slow),
     ],
 )
-def test_every_run_may_begin_with_a_readout_of_its_own(verb, readout_rate):
+def test_every_run_may_begin_with_a_different_readout(verb, readout_rate):
     """A run is what it is among others with the same readout, whether this learns or stays."""
     several = np.stack([V, -V, V[::-1]])
     options = {**COMMON, "runs": 3, "readout_rate": readout_rate}

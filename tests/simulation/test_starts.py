@@ -27,7 +27,7 @@ def begun(start, N=50, runs=3, seed=0):
 
 @pytest.mark.parametrize("start", [START, SAME], ids=["citton2025", "singular"])
 @pytest.mark.parametrize("N", [4, 50])
-def test_every_run_realises_the_overlaps_in_a_frame_of_its_own(start, N):
+def test_every_run_realises_the_overlaps_in_a_different_frame(start, N):
     J, B = (np.asarray(W) for W in begun(start, N)[:2])
     for run in range(3):
         overlaps = tl.Overlaps.from_weights(J[run], B[run])
@@ -36,7 +36,7 @@ def test_every_run_realises_the_overlaps_in_a_frame_of_its_own(start, N):
     assert np.min(np.abs(B[0] - B[1]).max(axis=1)) > 0.01
 
 
-def test_each_run_may_have_a_start_of_its_own():
+def test_each_run_may_have_a_different_start():
     starts = tl.simulation.random_start(PAIR, dimension=50, student_norm=[0.5, 2.0], runs=3)
     J, B, *_ = begun(starts)
     np.testing.assert_allclose(J @ np.swapaxes(J, 1, 2), starts.Q, rtol=0, atol=1e-14)

@@ -102,7 +102,7 @@ def test_relabelled_copies_of_one_run_become_that_run(students, teachers):
     assert [teachers[b] for b in back] == [0, 1, 2]
 
 
-def test_teachers_that_are_not_alike_keep_their_names():
+def test_different_teachers_are_not_relabelled():
     run = ensemble(runs=1, T=np.diag([1.0, 2.0, 3.0]).tolist())
     copies = xr.concat([run, relabelled(run, [1, 0], [2, 0, 1])], "run", combine_attrs="override")
     assert aligned(copies)["teacher_order"].values.tolist() == [[1, 2, 3]] * 2
@@ -123,7 +123,7 @@ def test_runs_are_relabelled_towards_a_reference():
     np.testing.assert_array_equal(aligned(run, other)["R"][0], other["R"])
 
 
-def test_students_that_start_apart_keep_their_names_where_teachers_can_change_theirs():
+def test_students_with_different_starts_are_not_relabelled_where_teachers_are():
     """At the end both relabellings would do; the start, Q_11 ≠ Q_22, decides."""
     run = ensemble(runs=1, K=2, M=2)
     run["Q"][0, 0] = np.diag([0.2, 0.3])

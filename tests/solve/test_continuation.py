@@ -35,7 +35,7 @@ def cubic(y, p):
         (cubic, [-2.5, 6.25], 2.5 - 2.5**3 / 3, 3.0, [("fold", 2 / 3), ("fold", -2 / 3)]),
     ],
 )
-def test_special_points_of_normal_forms_are_located_and_told_apart(
+def test_special_points_of_normal_forms_are_located_and_distinguished(
     system, start, parameter, until, expected
 ):
     curve = follow(system, np.array(start), parameter, until=until, step=0.07, steps=150)

@@ -33,7 +33,7 @@ def test_one_system_has_the_known_root_to_all_digits():
     assert root.converged and root.residual < 1e-15
 
 
-def test_entries_of_a_batch_go_their_own_ways():
+def test_entries_of_a_batch_are_independent():
     starts = np.array([[[2.0, 1.0], [-2.0, -1.0]], [[np.nan, 1.0], [5.0, 5.0]]])
     root = newton(circle_and_line, starts, steps=30, tolerance=1e-12)
     np.testing.assert_array_equal(root.converged, [[True, True], [False, True]])
@@ -84,7 +84,7 @@ def test_convergence_is_quadratic():
     assert slope == pytest.approx(2, abs=0.05)
 
 
-def test_no_root_is_said_not_raised():
+def test_a_missing_root_is_reported_and_not_raised():
     calls = []
 
     def positive(x):

@@ -91,7 +91,7 @@ def test_runs_do_not_know_of_each_other():
     assert alone.t[0] == together.t[1] == TIMES[-1]
 
 
-def test_a_run_ends_where_it_is_told_to_and_the_others_go_on():
+def test_a_run_ends_at_its_end_and_the_others_continue():
     def ends(t, y, slope):
         return jnp.where((jnp.arange(2) == 0) & (y[:, 0] < 0), 3, 0)
 

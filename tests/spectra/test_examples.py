@@ -102,7 +102,7 @@ def test_what_are_no_examples_is_refused(inputs, labels, message):
         examples(inputs, labels)
 
 
-def test_a_file_without_the_variables_says_which_it_has(tmp_path):
+def test_the_error_of_a_file_without_the_variables_lists_those_it_has(tmp_path):
     np.savez(tmp_path / "a.npz", features=np.ones((2, 1)), y=[0, 1])
     with pytest.raises(InputError, match=r"features, y.*'X' is expected"):
         load_examples(tmp_path / "a.npz")
@@ -127,7 +127,7 @@ def test_what_is_no_file_of_examples_is_refused(tmp_path, name, content, message
         load_examples(tmp_path / name)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no such file"):
         load_examples(tmp_path / "a.mat")
 

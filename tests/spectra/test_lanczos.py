@@ -130,7 +130,7 @@ def test_extreme_eigenvalues_of_a_network(network):
     ],
     ids=["zero", "identity", "rank one"],
 )
-def test_eigenvalues_that_coincide_are_found_as_often_as_they_are_there(loss, lowest, highest):
+def test_degenerate_eigenvalues_are_found_with_their_multiplicity(loss, lowest, highest):
     result = extreme_eigenvalues(loss, jnp.ones(300), count=2)
     np.testing.assert_allclose(result.lowest.value, lowest, atol=1e-12)
     np.testing.assert_allclose(result.highest.value, highest, atol=1e-12 * 600)

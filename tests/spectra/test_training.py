@@ -135,7 +135,7 @@ def test_a_trainable_beta_moves_and_a_fixed_one_is_no_parameter(batch):
     np.testing.assert_array_equal(fixed.logits(θ, X), SWISH.logits(same, X))
 
 
-def test_the_output_has_a_beta_of_its_own_when_every_unit_has_one():
+def test_the_output_has_a_separate_beta_when_every_unit_has_one():
     network = Classifier((2, 4, 1), tl.Swish(), "every unit")
     assert network.count == 22 and Classifier((2, 8, 2, 1), tl.Swish(), "every unit").count == 56
     θ, hidden = (one.initial(jax.random.key(1)) for one in (network, SWISH))
@@ -145,7 +145,7 @@ def test_the_output_has_a_beta_of_its_own_when_every_unit_has_one():
     np.testing.assert_array_equal(network.logits(doubled, X), 2 * SWISH.logits(hidden, X))
 
 
-def test_beta_begins_where_it_is_said_to():
+def test_beta_begins_at_the_given_start():
     network = Classifier((2, 100, 1), tl.Swish(), "every unit")
     exactly = network.initial(jax.random.key(2), 0.25).beta
     assert np.all(exactly[0] == 0.25) and np.all(exactly[1] == 0.25)
@@ -168,7 +168,7 @@ def test_the_learning_rate_decays_step_by_step():
     np.testing.assert_allclose(run["final_parameters"].values[0], flat, atol=1e-14)
 
 
-def test_outputs_of_their_own_leave_label_0_to_none():
+def test_separate_outputs_have_no_output_for_label_0():
     """K − 1 outputs say which of the labels 1, 2, … it is; one more answers to no label."""
     z = jnp.array([[-3.0, -2.0], [4.0, -1.0], [1.0, 2.0]])
     y = jnp.array([0, 1, 1])

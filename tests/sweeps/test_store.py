@@ -67,7 +67,7 @@ def test_other_arguments_are_refused_with_what_differs(store):
         study({"units": [2]}, tl.equilibrium.transitions, activation=tl.Erf(), store=store)
 
 
-def test_other_code_is_refused_and_fresh_keeps_what_was_there(store, monkeypatch, counted):
+def test_other_code_is_refused_and_start_over_renames_the_old_store(store, monkeypatch, counted):
     before = study(store=store)
     other = {**code.versions("online.evolve"), "jax": "0.0.1"}
     monkeypatch.setattr("tutelage.sweeps.study.versions", lambda _: other)

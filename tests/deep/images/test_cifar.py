@@ -114,7 +114,7 @@ def test_a_missing_batch_is_refused_by_its_name(archived_images, tmp_path):
         cifar.cifar10(tmp_path / cifar.ARCHIVE)
 
 
-def test_where_nothing_is_it_says_how_to_get_it(tmp_path):
+def test_without_files_the_error_explains_how_to_get_them(tmp_path):
     for place in (tmp_path, tmp_path / "nowhere", tmp_path / "nowhere.tar.gz"):
         with pytest.raises(InputError, match=r"^path: .*Try: get cifar-10-binary.tar.gz from http"):
             cifar.cifar10(place)

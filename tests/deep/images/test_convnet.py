@@ -66,7 +66,7 @@ def test_products_of_patches_are_convolutions(step, size):
     np.testing.assert_allclose(product_of_patches(f, W, step), theirs, atol=ROUNDING)
 
 
-def test_other_processors_have_convolutions_of_their_own(monkeypatch):
+def test_gpus_use_a_different_convolution(monkeypatch):
     f, W = RANDOM.normal(size=(2, 6, 6, 3)), RANDOM.normal(size=(3, 3, 3, 4))
     here = convolve(f, W, 2)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
@@ -142,7 +142,7 @@ def test_what_is_recorded_is_what_can_be_counted():
         np.testing.assert_array_equal(result[f"winner_{layer}"], ρ.argmax(axis=0))
 
 
-def test_strength_is_what_a_channel_gives_and_its_own_scale_does_not_change_it():
+def test_strength_is_the_contribution_of_a_channel_and_invariant_to_its_scale():
     net, x = network(), images()
     result = channel_strengths(net, x)
     f = np.asarray(activations(net, x)[1])
@@ -181,7 +181,7 @@ def test_channels_without_fan_out_are_pruned_and_no_output_changes():
     assert np.max(np.abs(activations(less, x)[-1] - out)) > 1e-3
 
 
-def test_the_strongest_channels_are_kept():
+def test_the_strongest_channels_remain():
     net, x = network((6, 6, 6)), images()
     for s, stored in zip(
         channel_strengths(net, x), prune_channels(net, x, keep=0.5).remaining, strict=True

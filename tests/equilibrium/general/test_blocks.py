@@ -71,7 +71,7 @@ def test_students_with_equal_rows_but_different_overlaps_among_them_are_differen
     assert result.students == ((1, 2), (3,)) and result.teachers == ((1,),)
 
 
-def test_only_teachers_that_are_alike_can_be_exchanged():
+def test_only_equivalent_teachers_can_be_exchanged():
     assert exchangeable(np.diag([1.0, 2.0, 1.0])) == [[0, 2], [1]]
     assert exchangeable([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]) == [[0, 1], [2]]
     graded = state([[0.1, 1.2], [0.8, 0.1]], T=np.diag([1.0, 2.0]))

@@ -73,7 +73,7 @@ def test_many_examples_at_a_high_temperature_are_a_load():
     assert abs(np.mean(a) - np.mean(b)) < 4 * error + 3 / T * np.mean(b)
 
 
-def test_results_say_load_and_temperature_and_replicas_are_symmetric():
+def test_results_have_load_and_temperature_and_replicas_are_symmetric():
     case = scenario(2, tl.Erf(), label_noise=0.3)
     data = tl.equilibrium.sample(
         case, examples=60, temperature="bayes", dimension=10, sweeps=5, runs=2, warm_up=5

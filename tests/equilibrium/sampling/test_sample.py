@@ -133,7 +133,7 @@ def test_autocorrelation_time_of_an_autoregression():
     assert autocorrelation_time(np.ones(50)) == 1.0 and standard_error(np.ones(50)) == 0.0
 
 
-def test_a_seed_gives_the_same_samples_and_the_dataset_says_how_it_was_made():
+def test_a_seed_gives_the_same_samples_and_the_dataset_has_its_provenance():
     case = scenario(1, 1, tl.Erf())
     size = {"dimension": 20, "sweeps": 10, "runs": 2}
     first, second, other = (sample(case, 2.0, seed=s, **size) for s in (3, 3, 4))

@@ -84,7 +84,7 @@ def test_a_continuous_transition_makes_a_kink_in_the_error():
     assert after < 2 * before < 0
 
 
-def test_a_curve_survives_a_file_and_says_how_it_was_made(tmp_path):
+def test_a_curve_survives_a_file_with_its_provenance(tmp_path):
     curve = learning_curve(tl.Swish(1.5), 4, np.linspace(0, 20, 5))
     results.save(curve, tmp_path / "curve.nc")
     loaded = results.load(tmp_path / "curve.nc")

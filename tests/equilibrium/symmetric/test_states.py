@@ -122,7 +122,7 @@ def test_a_million_units_are_infinitely_many_up_to_terms_in_one_over_K(g, load):
         assert abs(state.generalization_error - other.generalization_error) < 1e-5
 
 
-def test_both_relu_states_generalize_alike_for_infinitely_many_units():
+def test_both_relu_states_have_equal_errors_for_infinitely_many_units():
     positive, negative = states(tl.ReLU(), math.inf, 20.0)
     assert pytest.approx(-negative.R, abs=1e-14) == positive.R
     assert positive.generalization_error == pytest.approx(negative.generalization_error, abs=1e-15)

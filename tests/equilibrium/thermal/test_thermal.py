@@ -484,7 +484,7 @@ def test_noisy_minimizers_specialize_continuously_at_zero_temperature_too(noise)
 
 
 @pytest.mark.parametrize("T", [1e5, 1.0, 1e-4])
-def test_a_third_coefficient_beside_the_second_makes_the_transition_discontinuous(T):
+def test_a_third_coefficient_in_addition_to_the_second_makes_the_transition_discontinuous(T):
     """κ̃ = ρ² + ρ³: the load begins linearly and falls, and a fold lies below the instability."""
     unit = tl.Activation.from_function(
         lambda x: (x**2 - 1) / math.sqrt(2) + (x**3 - 3 * x) / math.sqrt(6) + x, name="cubic"

@@ -32,7 +32,7 @@ def test_the_best_rate_of_a_single_relu_makes_the_slowest_mode_fastest():
 
 
 @pytest.mark.slow
-def test_the_error_is_reached_when_it_is_said_to_be():
+def test_the_error_is_reached_at_the_reported_time():
     scenario, start = PERCEPTRON, PERCEPTRON_START
     best = best_learning_rate(scenario, start, error=1e-4)
     eta, time = best.learning_rate.value, best.time.value
@@ -80,7 +80,7 @@ LAYERS = tl.Scenario(tl.Committee(1, tl.Erf(), [0.5]), tl.Committee(1, tl.Erf())
 
 
 @pytest.mark.slow
-def test_both_layers_and_batches_reach_the_error_when_they_are_said_to():
+def test_both_layers_and_batches_reach_the_error_at_the_reported_time():
     """With η_v = η/2 and two examples for each step; in `evolve` both rates are given apart."""
     options = {"readout_rate": 0.5, "batch": 2}
     best = best_schedule(LAYERS, PERCEPTRON_START, error=1e-4, **options)

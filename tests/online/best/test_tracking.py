@@ -47,7 +47,7 @@ def test_a_batch_lowers_the_noise_and_the_best_rate_rises():
 @pytest.mark.parametrize(
     ("g", "readout_rate"), [(tl.Erf(), 0.0), (tl.Erf(), 0.5), (tl.ReLU(), 0.0)]
 )
-def test_no_state_beside_the_best_has_a_smaller_error(g, readout_rate):
+def test_no_state_next_to_the_best_has_a_smaller_error(g, readout_rate):
     """By `fixed_point` at learning rates and weight decays around it."""
     two = tl.Committee(2, g, [1.0, 1.0])
     scenario = tl.Scenario(two, two, drift=0.03)
@@ -90,6 +90,6 @@ def test_what_has_no_best_is_refused_by_name(drift, options, argument):
         ({"decay_bounds": (0.0, 0.05)}, "decay_bounds: .* lowest at 0.05, or beyond"),
     ],
 )
-def test_a_search_without_a_minimum_says_what_happened(options, words):
+def test_a_search_without_a_minimum_is_refused_with_the_reason(options, words):
     with pytest.raises(tl.ComputationError, match=words):
         tl.online.best_tracking(tl.Scenario(LINEAR, LINEAR, drift=0.1), ONE, **options)

@@ -45,7 +45,7 @@ def test_noise_moves_the_fixed_point_along_a_branch_that_solves_the_equations(no
         (1.1, 1.0, 0.7, 2.0, "not positive semi-definite"),
     ],
 )
-def test_a_branch_ends_where_it_leaves_what_makes_sense(noisy, R, Q, eta, until, reason):
+def test_a_branch_ends_where_it_leaves_the_valid_states(noisy, R, Q, eta, until, reason):
     assert branches._ending(Flow(noisy), until)(np.array([R, Q, eta]), []) == reason
 
 

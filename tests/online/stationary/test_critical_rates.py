@@ -187,7 +187,7 @@ def test_a_rate_is_bracketed_from_below_and_from_above(critical):
     assert low <= critical < high and high == 2 * low
 
 
-def test_a_rate_that_is_not_there_is_no_bracket():
+def test_a_missing_rate_is_no_bracket():
     with pytest.raises(critical_rates._Missing, match="bounded at every learning rate up to 64"):
         critical_rates._bracket(lambda eta: False, 64.0)
     with pytest.raises(critical_rates._Missing, match="down to 1e-6"):

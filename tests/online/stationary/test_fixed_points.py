@@ -179,7 +179,7 @@ def shared_teacher(share, error=0.0):
 
 
 @pytest.mark.parametrize(("error", "kept"), [(0.0, 1), (0.1, 2)])
-def test_of_a_family_without_error_one_member_is_kept(error, kept):
+def test_one_member_of_a_family_without_error_is_listed(error, kept):
     """K = 2 > M = 1: the same student function for every share a; states with an error differ."""
     result = search._Collection(Flow(tl.Scenario(TWO, ONE)))
     for share in (0.3, 0.4, 0.7):  # the last is the first with its students renamed
@@ -200,7 +200,7 @@ def test_a_step_that_does_not_exist_ends_the_way_and_not_the_search(graded, monk
     assert len(states) == 1 and np.array_equal(states[0], y)
 
 
-def test_what_is_printed_says_how_many_directions_lead_away_and_how_fast():
+def test_an_unstable_point_prints_its_unstable_directions_and_growth_rate():
     """A noisy teacher of one unit, and two students too many that stay identical by symmetry."""
     scenario = tl.Scenario(tl.Committee(3, tl.Erf()), tl.Committee(1, tl.Erf()), label_noise=0.1)
     Q = 0.53 * np.eye(3) - 0.08
@@ -223,7 +223,7 @@ def test_what_is_printed_says_how_many_directions_lead_away_and_how_fast():
     np.testing.assert_allclose(rate, np.max(point.eigenvalues.real), rtol=0.05)
 
 
-def test_what_is_printed_says_that_a_point_is_stable_or_marginal():
+def test_a_stable_or_marginal_point_prints_its_stability():
     one = tl.Committee(1, tl.Erf())
     solved = tl.Overlaps(Q=[[1.0]], R=[[1.0]], T=[[1.0]])
     point = tl.online.fixed_point(tl.Scenario(one, one), solved, 1.0)

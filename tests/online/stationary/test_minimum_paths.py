@@ -82,7 +82,7 @@ def test_an_added_unit_lowers_the_error_along_the_best_direction(anti_aligned):
     np.testing.assert_allclose(path.R.values[0, -1], 1e-3 * u, atol=1e-15)
 
 
-def test_at_a_minimum_no_student_of_its_own_gains_anything(anti_aligned):
+def test_at_a_minimum_no_change_of_a_single_student_lowers_the_error(anti_aligned):
     """F vanishes at the directions of the students: the minimum is stationary in their norms."""
     scenario = committees(6, 6, tl.ReLU())
     W = anti_aligned.R.values

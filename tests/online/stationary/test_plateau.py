@@ -115,7 +115,7 @@ def test_a_saddle_far_from_the_run_is_not_its_plateau(found):
 
 
 @pytest.mark.parametrize("rate", [0, pytest.param(ETA, marks=pytest.mark.slow)])
-def test_a_single_unit_has_no_plateau_and_that_is_said(rate):
+def test_a_single_unit_has_no_plateau_and_the_reason_is_given(rate):
     one = tl.Committee(1, tl.Erf())
     scenario = tl.Scenario(one, one)
     result = plateau(scenario, tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]]), rate)

@@ -37,7 +37,7 @@ def test_accuracy_of_wide_students_is_greater_in_every_run_and_reading():
         assert bool((last.diff("multiple") > 0).all())
 
 
-def test_with_images_a_full_run_says_whether_what_was_recorded_still_holds(monkeypatch):
+def test_with_images_a_full_run_reports_whether_recorded_rows_still_hold(monkeypatch):
     monkeypatch.setattr(tian2020_cifar, "which", lambda: "with images")
     stored = {
         name: tian2020_cifar._with_nodes(recorded.load_recorded(KEY, f"images_{name}"))

@@ -64,7 +64,7 @@ def test_the_escape_time_is_that_of_the_flow_of_a_filter(ε):
     assert np.isclose(run.t[-1], theorems.escape_time(ε), rtol=1e-8)
 
 
-def test_the_escape_is_as_slow_as_the_paper_says():
+def test_the_escape_is_as_slow_as_in_the_paper():
     ε = np.array([1e-1, 1e-2, 1e-3])
     for θ0 in (0.5, math.pi / 2, 3.0):
         u = math.pi - θ0

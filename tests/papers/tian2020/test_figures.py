@@ -27,7 +27,7 @@ def closed():
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_what_is_recorded_says_how_it_was_made_and_is_small(file):
+def test_recorded_data_have_their_provenance_and_are_small(file):
     data = recorded.load_recorded(KEY, file.stem)
     for name in ("command", "machine", "seed", "commit", "jax_version", "looks", "runs"):
         assert name in data.attrs
@@ -75,7 +75,7 @@ def test_wide_students_recover_more_in_the_setting_of_the_authors_and_not_in_tha
     assert float(gain.sel(start_scale=0.01)) > 1 and float(gain.sel(start_scale=1.0)) < -0.5
 
 
-def test_a_full_run_says_whether_what_was_recorded_still_holds(monkeypatch):
+def test_a_full_run_reports_whether_recorded_rows_still_hold(monkeypatch):
     """In the place of a training: the records themselves, and with the multiples exchanged."""
     before = readings.load_recorded("recovery")
     monkeypatch.setattr(readings, "trained", lambda name: before)
@@ -114,7 +114,7 @@ def made_up_runs(runs=4, epochs=(0, 1, 5, 100)):
     )
 
 
-def test_what_is_kept_of_a_training_is_what_was_measured():
+def test_the_stored_part_of_a_training_equals_the_measurements():
     study = made_up_runs()
     stored = reduced.recovery(study)
     best = study.teacher_correlation_1
