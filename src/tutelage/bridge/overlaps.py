@@ -140,5 +140,5 @@ def _check_first(
     for network, name in zip((student, teacher), layers, strict=True):
         if network.layers[0].name != name:
             allowed = "this layer does not receive the inputs of the network"
-            hint = "tl.bridge.correlations, or no inputs="
+            hint = "tl.bridge.correlations, or the call without inputs="
             raise InputError(argument, repr(name), allowed, hint)

@@ -52,8 +52,8 @@ def eigenvalue_ridges(
     axes.set(xlabel=r"$\lambda$", ylabel="epoch (not to scale)", xlim=(grid[0], grid[-1]))
     add_to_caption(
         axes,
-        "Densities in the coordinate of the axis, linear near zero and logarithmic beyond, each up "
-        f"to its own maximum; {len(chosen)} epochs, not equally far apart.",
+        "Densities in the coordinate of the axis, linear near zero and logarithmic beyond, each "
+        f"divided by its maximum; {len(chosen)} epochs, not equally spaced.",
     )
     finish(axes)
     axes.grid(False)

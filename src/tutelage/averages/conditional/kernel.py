@@ -30,7 +30,7 @@ from tutelage.model import Scenario
 # Relative increase of variances, so that the conditional spread has a derivative where fields
 # coincide; averages change by the same small amount.
 PRIVATE = 1e-13
-# Fields with a smaller conditional spread, relative to their own, count as the same field.
+# Fields whose conditional spread is less than this part of their spread count as the same field.
 COINCIDE = 1e-6
 # A difference ⟨g²⟩ - Σ h_n² of numbers of order one is a rounding error below this.
 ROUNDING = 1e-15

@@ -43,7 +43,7 @@ STEPS_PER_BLOCK, MAX_BLOCKS = 250, 400
 # Runs that are descended together: their arrays fit in a cache.
 RUNS_PER_BATCH = 64
 # Curvatures below this belong to a family of stationary points: runs end next to a member, where
-# flat directions are as curved as the residual error allows.
+# the remaining error gives flat directions a small curvature.
 FLAT = 1e-5
 UNSETTLED, ESCAPED = -1, -2
 # Weights beyond this, relative to the norm of the teachers, go to infinity.

@@ -52,8 +52,8 @@ NAMES = (
 )
 # Closed forms: seconds.  The others take half a minute each, most of it to compile.
 QUICK = NAMES[:3]
-# Saddles of odd units go on to norms at which averages without closed forms take hours: that of
-# erf turns round at Q = 77.
+# Branches of saddles of odd units extend to norms at which averages without closed forms take
+# hours: the branch of erf has its fold at Q = 77.
 NOT_FOLLOWED = ("tanh", "sin", "sigmoid")
 SIZE = 3
 NOTE = (
