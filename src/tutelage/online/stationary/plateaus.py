@@ -31,9 +31,9 @@ PLATEAU_WIDTH = 0.1
 FINE, COARSE = 1e-10, 1e-9
 # Longest run, in units of 1/η.
 LONGEST = 1e5
-# Newton's method from a state this close to a stable fixed point would find that point again: a run
-# that has converged has thousands of such states.
-CONVERGED = 1e-6
+# Newton's method is not started this close to a stable fixed point that it has found, or to a state
+# from which it has failed: a run that has converged has thousands of such states.
+CLOSE = 1e-6
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,18 +120,19 @@ def saddle(flow: Flow, run: Steps, learning_rate: float) -> FixedPoint | None:
     """Return the unstable fixed point next to which the error of a run changes most slowly."""
     pace, rate = np.abs(run.slope / run.error), rate_of(float(learning_rate))
     slow = np.flatnonzero((pace[1:-1] <= pace[:-2]) & (pace[1:-1] <= pace[2:])) + 1
-    stable: list[np.ndarray] = []
+    excluded: list[np.ndarray] = []
     for j in slow[np.argsort(pace[slow])]:
-        if any(np.max(np.abs(run.states[j] - y)) < CONVERGED for y in stable):
+        if any(np.max(np.abs(run.states[j] - y)) < CLOSE for y in excluded):
             continue
         try:
             near = polished("start", flow, rate, run.states[j])
-        except ComputationError:
-            continue  # the error changed slowly there, the overlaps did not
+        except ComputationError:  # the error changed slowly there, the overlaps did not
+            excluded.append(run.states[j])
+            continue
         point = describe(flow, rate, *near)
         beside = abs(point.generalization_error - run.error[j]) < PLATEAU_WIDTH * run.error[j]
         if point.unstable_directions.shape[1] == 0:
-            stable.append(near[0])
+            excluded.append(near[0])
         elif beside:
             return point
     return None
