@@ -40,7 +40,7 @@ PUBLIC = {"validated", "recorded", "figure_function"}
 def with_checked_annotations(
     function: Callable[..., Any], result_only: bool = False
 ) -> Callable[..., Any]:
-    """The function with its arguments and its result checked against its annotations."""
+    """Return the function with its arguments and its result checked against its annotations."""
 
     @functools.wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
@@ -62,7 +62,7 @@ with_checked_result = functools.partial(with_checked_annotations, result_only=Tr
 
 
 def _resolved(function: Any) -> dict[str, Any]:
-    """The annotations, without those that name what is imported for static checkers alone."""
+    """Return the annotations, without those that name types imported for static checkers only."""
 
     def resolved(hint: Any) -> Any:
         holder = type("", (), {"__annotations__": {"hint": hint}})
@@ -75,7 +75,7 @@ def _resolved(function: Any) -> dict[str, Any]:
 
 
 def _copy(function: Any, hints: dict[str, Any]) -> FunctionType:
-    """The same function with other annotations; the given one is not changed."""
+    """Return a copy of the function with other annotations."""
     copy = FunctionType(
         function.__code__,
         function.__globals__,
@@ -113,7 +113,7 @@ class _Loader(SourceFileLoader):
         return super().get_data(path)
 
     def set_data(self, path: Any, data: Any, *, _mode: int = 0o666) -> None:
-        """Write no compiled file: it would be used without the checks."""
+        """Write no compiled file, which would be used without the checks."""
 
     def exec_module(self, module: Any) -> None:
         for name, decorator in zip(
@@ -124,7 +124,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder:
-    """Finds the modules of the package as Python does, and gives them the loader above."""
+    """Find the modules of the package as Python does, and load them with the loader above."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:

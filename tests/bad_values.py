@@ -1,4 +1,4 @@
-"""Values that no argument can use, or nearly none: wrong in kind, in shape, in range, in size."""
+"""Values that no argument can use, or nearly none: of a wrong kind, shape, range or size."""
 
 import math
 from fractions import Fraction
@@ -76,5 +76,5 @@ WORK |= {"deep.images.train_on_images.runs", "deep.train.examples"}
 
 
 def is_work(name, argument):
-    """Whether more of an argument is more work."""
+    """Whether larger values of an argument mean more work."""
     return argument in WORK or f"{name}.{argument}" in WORK

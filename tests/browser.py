@@ -1,4 +1,4 @@
-"""Pages opened in a browser: what it complains of, and what they ask other hosts for."""
+"""Pages opened in a browser: errors on the console, and requests to other hosts."""
 
 import html
 import json
@@ -51,7 +51,7 @@ def complaints(page: Path, folder: Path, own: str = "file:") -> list[str]:
 
 
 def widest(page: Path, folder: Path, selector: str, width: int) -> int:
-    """How wide what a selector finds becomes in a window of this width, scrolled parts included."""
+    """Largest width of the selected elements in a window of this width, scrolled parts included."""
     inside = html.escape(page.read_text(encoding="utf-8"))
     measure = "d => [...d.querySelectorAll('%s')].map(e => e.scrollWidth)" % selector  # noqa: UP031
     frame = folder / "frame.html"
@@ -74,7 +74,9 @@ def widest(page: Path, folder: Path, selector: str, width: int) -> int:
 
 
 def _asked_for(log: Path) -> list[str]:
-    """Addresses that the page asked for; what the browser asks for itself has no origin."""
+    """Return the addresses that the page requested; requests of the browser itself have no
+    origin.
+    """
     events = json.loads(log.read_text(encoding="utf-8"))["events"]
     given = [event.get("params", {}) for event in events]
     return sorted({e["url"] for e in given if e.get("initiator", NOBODY) != NOBODY and "url" in e})

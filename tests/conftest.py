@@ -36,7 +36,7 @@ hypothesis.settings.load_profile("tutelage")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Most of the time of a first run is compilation; what is small is not worth a file."""
+    """Most of the time of a first run is compilation; small programs are not worth a file."""
     jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".pytest_cache/jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -89,7 +89,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Doctests of the sources, which come after the tests, run as in the session of a user."""
+    """Doctests of the sources, which come after the tests, run with the settings of a user's
+    session.
+    """
     jax.config.update("jax_numpy_rank_promotion", "allow")
     jax.config.update("jax_numpy_dtype_promotion", "standard")
 
@@ -103,7 +105,7 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(autouse=True, scope="module")
 def freeze_garbage() -> None:
-    """What there is before a file is not searched for garbage again: JAX keeps all it compiled."""
+    """Exclude the objects before a file from garbage collection, because JAX keeps many."""
     gc.freeze()
 
 
@@ -146,5 +148,5 @@ def small_disk(tmp_path):
 
 @pytest.fixture
 def paper(monkeypatch):
-    """A made-up paper in the place of all others; it counts what is computed."""
+    """A made-up paper that replaces all papers; it counts the computed sections."""
     return made_up_paper.install(monkeypatch)

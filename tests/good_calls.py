@@ -1,4 +1,4 @@
-"""A cheap good call of every public function and class: its name, and its arguments.
+"""A cheap call with good arguments for every public function and class, by name.
 
 Tests that go through all of them take it from here; one that is missing fails a test in words.
 Arguments are made when they are asked for, because some are results themselves.
@@ -42,7 +42,7 @@ def rooms(room="tutelage", module=None):
 
 @cache
 def public():
-    """Every function and class once, by the name of its room; errors are not called."""
+    """Every function and class once, by module and name; errors are not called."""
     result, seen = {}, set()
     for name, value in sorted(rooms().items(), key=lambda item: -item[0].count(".")):
         exception = isinstance(value, type) and issubclass(value, Exception)
@@ -138,7 +138,7 @@ def classifier():
 
 
 def file(name):
-    """A file of the tests, in a folder that goes with them."""
+    """A file of the tests, in a temporary folder."""
     return FOLDER / name
 
 
@@ -446,7 +446,7 @@ def stored():
 
 @cache
 def record():
-    """A student that turns to its teacher, of ten inputs."""
+    """A record of a student that turns to its teacher, with ten inputs."""
     student, teacher = np.eye(2, 10)
     recorder = tl.bridge.Recorder(teacher[None], 0.05, every=1, activation=tl.Erf())
     for step in range(4):

@@ -1,4 +1,4 @@
-"""A paper that is none, with sections that compute in no time and a row of each verdict."""
+"""A made-up paper, with sections that need no time and a row of each verdict."""
 
 import math
 import sys
@@ -51,7 +51,7 @@ def new(full: bool):
 
 
 class Made:
-    """Three sections of a paper that is none, and how often each has been computed."""
+    """Three sections of a made-up paper, and how often each has been computed."""
 
     def __init__(self):
         self.computed: list[str] = []
@@ -77,7 +77,7 @@ class Made:
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> Made:
-    """Put the made-up paper in the place of all others."""
+    """Replace all papers by the made-up paper."""
     result = Made()
     for name, sections in result.sections.items():
         monkeypatch.setitem(sys.modules, name, SimpleNamespace(SECTIONS=sections))

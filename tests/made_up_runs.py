@@ -7,7 +7,7 @@ TIME = np.linspace(0.0, 10.0, 41)
 
 
 def theory(time=TIME, K=1, M=1):
-    """Curves that begin where a run begins and come to rest, smooth and all different."""
+    """Smooth and different curves that begin at the start of the runs and become stationary."""
     rate = 0.3 + 0.1 * np.arange(K * K).reshape(K, K)
     Q = 0.5 * np.exp(-rate * time[:, None, None]) + np.eye(K)
     last = 1 - 0.2 * np.arange(K * M).reshape(K, M)

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """What the tests of the report ask of its page."""
+    """The rows, addresses and anchors of a page, for the tests of the report."""
 
     def __init__(self, text):
         super().__init__()

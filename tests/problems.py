@@ -1,4 +1,4 @@
-"""The common table of problems: every method meets every problem it claims to solve.
+"""The common table of problems, which every method is tested on if it supports the problem.
 
     for problem in problems("i4", tags={"relu", "rank 2"}):
         estimate = i4(problem.activations, problem.covariance)
@@ -165,7 +165,9 @@ def _random() -> Iterator[Problem]:
 
 
 def nearly_proportional(p: int, q: int, correlation: float) -> np.ndarray:
-    """Unit fields; z_q is z_p times the correlation plus a rest that the other two also feel."""
+    """Unit fields; z_q is z_p times the correlation plus a rest that is correlated with the other
+    two.
+    """
     a, b = (c for c in range(4) if c not in (p, q))
     C = np.eye(4)
     for i, j, x in ((p, a, 0.3), (p, b, -0.4), (a, b, 0.2), (p, q, correlation)):

@@ -1,4 +1,4 @@
-"""Quotations: what README and documentation print, and the numbers that the papers print.
+"""Quotations: output quoted in README and documentation, and numbers quoted from the papers.
 
 The numbers of `PRINTED` were read from the papers, not from the sources, which have them too.
 
@@ -30,7 +30,7 @@ class Quotation(NamedTuple):
 
 
 def quotations(text: str) -> Iterator[Quotation]:
-    """Everything that a page says was printed."""
+    """All output that a page quotes."""
     command, code, end = "", "", 0
     for piece in PIECE.finditer(text):
         between, end = text[end : piece.start()].strip(), piece.end()

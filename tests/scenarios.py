@@ -1,4 +1,4 @@
-"""Scenarios and starts of the papers, as the tests of several rooms use them."""
+"""Scenarios and starts of the papers that several tests use."""
 
 import math
 
@@ -19,7 +19,7 @@ GRADED_START = tl.Overlaps(Q=[[0.1, 0], [0, 0.2]], R=1e-3 * np.eye(2), T=GRADED.
 
 
 def random_overlaps(K, M, seed=0, N=7):
-    """Overlaps of random weights, no two of them alike."""
+    """Overlaps of random weights, all different."""
     W = np.random.default_rng(seed).normal(size=(K + M, N)) / math.sqrt(N)
     return tl.Overlaps.from_weights(W[:K], W[K:])
 

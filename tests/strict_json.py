@@ -1,11 +1,11 @@
-"""What programs read: JSON and nothing else, and no JSON in the texts of it."""
+"""Output for programs: JSON only, and no JSON inside its texts."""
 
 import json
 from typing import Any
 
 
 def check(text: str) -> Any:
-    """The content of JSON without NaN, in which no text is JSON once more.
+    """The content of JSON without NaN, in which no text is JSON itself.
 
     But what stands in a paper, whose digits count: that is text under the name ``printed``.
     """

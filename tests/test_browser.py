@@ -1,4 +1,4 @@
-"""The browser sees what it is there to see."""
+"""The checks of pages in a browser detect faults."""
 
 import pytest
 from browser import complaints, needs_chromium

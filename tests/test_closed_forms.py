@@ -1,4 +1,4 @@
-"""Closed forms are data of an activation: a made-up unit that gives them is served everywhere.
+"""Closed forms are data of an activation: a made-up unit with closed forms works everywhere.
 
 A unit c g with the readout v/c does what g does with v, so that made-up units that are multiples
 of known ones have exact references; those that are not are compared with quadrature.
@@ -33,7 +33,7 @@ ROUNDING = 64 * np.finfo(float).eps
 
 
 class Scaled(tl.Activation):
-    """c g of a known g: nothing but its values and its closed form."""
+    """c g of a known g, with only its values and its closed form."""
 
     factor: float
     of: tl.Activation
@@ -231,7 +231,7 @@ def test_a_closed_hermite_series_is_what_averages_of_the_derivative_and_kernels_
 
 
 def asked_for(tree):
-    """Names that ``isinstance``, ``issubclass``, ``type(x) is`` and ``case`` are asked about."""
+    """Names in ``isinstance``, ``issubclass``, ``type(x) is`` and ``case``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             about = node.args[1:] if ast.unparse(node.func) in ("isinstance", "issubclass") else []

@@ -46,7 +46,7 @@ VOID = {"meta", "link", "img", "input", "br", "hr", "source", "base"}
 
 
 class Built(HTMLParser):
-    """What the tests ask of a page: anchors, links, what is loaded, and its text without code."""
+    """A built page: its anchors, links, loaded files, and its text without code."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -194,7 +194,7 @@ def test_formulas_are_rendered(site):
 
 
 def public_names(room) -> Iterator[str]:
-    """Addresses of what a room exports, and of what the rooms in it do."""
+    """Addresses of the exported names of a package and its subpackages."""
     for name in getattr(room, "__all__", []):
         thing = getattr(room, name)
         if inspect.ismodule(thing):
@@ -228,7 +228,7 @@ def served(site) -> Iterator[str]:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """A server that does not tell what it was asked for."""
+    """A server that logs no requests."""
 
     def log_message(self, *_):
         pass
@@ -324,7 +324,9 @@ COMMANDS = sorted({q.command for _, q in QUOTED if q.command.startswith("tutelag
 
 
 def test_it_is_known_what_has_printed_every_quotation():
-    """Code and commands are run below; that of `make reproduce` is the count of all verdicts."""
+    """Code and commands are run below; the quotation of `make reproduce` is the count of all
+    verdicts.
+    """
     report = f"{verdicts.summary()}\nreport: report/index.html\n"
     for page, result in QUOTED:
         assert result.code or result.command in COMMANDS or result.printed == report, (page, result)
@@ -345,7 +347,7 @@ def test_a_quotation_has_its_command_or_its_code():
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_code_in_the_pages_prints_what_they_say(page, tmp_path, monkeypatch, capsys):
-    """All blocks of a page in order, as a reader would type them."""
+    """All blocks of a page in order, as a reader would enter them."""
     text = page.read_text(encoding="utf-8")
     said = {result.code: result.printed for result in quotations(text) if result.code}
     monkeypatch.chdir(tmp_path)

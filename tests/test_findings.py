@@ -1,4 +1,4 @@
-"""Findings are shown in a few lines with their numbers, and say why a number is missing."""
+"""Findings print a few lines with their numbers, and the reason of a missing number."""
 
 import dataclasses
 import math

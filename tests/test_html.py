@@ -1,4 +1,4 @@
-"""What notebooks show: well-formed tables with the numbers of scenarios, overlaps and findings."""
+"""HTML for notebooks: well-formed tables with the numbers of scenarios, overlaps and findings."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""What people install: wheel and source, in an environment that knows nothing of this folder."""
+"""Installed packages: wheel and source, in an environment outside this folder."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def pinned(*files):
 
 
 def bounds():
-    """Of everything that users install: (name, lower bound, upper bound)."""
+    """Version bounds of everything that users install: (name, lower bound, upper bound)."""
     users = [
         *PROJECT["dependencies"],
         *(x for e in ("digits", "sweeps", "explore") for x in EXTRAS[e]),

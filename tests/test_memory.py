@@ -1,4 +1,4 @@
-"""What does not fit in memory is refused at once, with the size that would fit."""
+"""Sizes that do not fit in memory are refused at once, with the size that would fit."""
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ LARGE = TEN, tl.Overlaps(Q=np.eye(10), R=np.zeros((10, 10)), T=TEN.T)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """A machine of one GiB, so that the same is refused everywhere."""
+    """A machine of one GiB, so that refusals are equal everywhere."""
     monkeypatch.setattr(_memory, "available_memory", lambda: GIB)
 
 

@@ -1,4 +1,4 @@
-"""The house: imports point one way, names load lazily, the README works as printed."""
+"""Order of packages: imports point one way, names load lazily, the README works as printed."""
 
 import ast
 import contextlib
@@ -72,7 +72,7 @@ def room_of(path: Path) -> str:
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Modules of the package that the import statements of a module name, wherever they stand."""
+    """Modules of the package that the import statements of a module name, anywhere in the file."""
     values = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names: list[str] = []

@@ -1,4 +1,4 @@
-"""The table of problems and the references behind it are themselves claims, tested here.
+"""The table of problems and its references are themselves tested here.
 
 Two routes to every exact value of piecewise-linear units, closed forms from the literature for
 I2, I3 and for erf, four-dimensional quadrature for mixed units, sampling, and identities.

@@ -60,7 +60,7 @@ def parameters(name):
 
 
 def made_by_verbs(kind):
-    """What is a result, and nothing that a user makes."""
+    """Results of public functions, which users do not construct."""
     if not isinstance(kind, type):
         return False
     return issubclass(kind, Finding) or inspect.isabstract(kind) or kind.__name__ in RESULTS
@@ -88,7 +88,7 @@ PAIRS = [
 
 
 def good(name):
-    """The arguments of the good call; a verb that needs none has one."""
+    """The arguments of the good call; a function without arguments has one."""
     return CALLS[name]() if name in CALLS else {}
 
 
@@ -137,7 +137,7 @@ def test_a_wrong_name_is_distinguished_from_one_that_belongs_elsewhere(wrong, wo
 
 @pytest.fixture(autouse=True, scope="module")
 def folder(tmp_path_factory):
-    """Where verbs that write may write."""
+    """The folder for files that public functions write."""
     good_calls.FOLDER = tmp_path_factory.mktemp("refusals")
     np.savez(good_calls.FOLDER / "rows.npz", X=good_calls.ROWS, y=np.arange(20) % 2)
     call("results.save")
@@ -147,7 +147,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch, folder):
-    """Names of files that were not meant as such do not land in the project."""
+    """Files with names that were not meant as files are not written into the project."""
     monkeypatch.chdir(good_calls.FOLDER)
 
 
@@ -160,7 +160,7 @@ def waits(*_):
 
 
 def refused_or_computed(name, argument, value):
-    """Call the verb with a value; None, or what is wrong about the answer."""
+    """Call the function with a value; return None, or what is wrong about the answer."""
     arguments = {**good(name), argument: value}
     before = signal.signal(signal.SIGPROF, waits)
     signal.setitimer(signal.ITIMER_PROF, LIMIT_SECONDS)
@@ -181,7 +181,7 @@ def refused_or_computed(name, argument, value):
 
 
 def unexplained(verb, result):
-    """None, or that there is a NaN of which the verb says nothing; classes hold what they get."""
+    """None, or that there is an unexplained NaN; classes are not checked."""
     if isinstance(verb, type) or any(word in (verb.__doc__ or "") for word in EXPLAINS):
         return None
     if isinstance(result, xr.Dataset | xr.DataArray):
@@ -192,7 +192,7 @@ def unexplained(verb, result):
 
 
 def values(name, argument):
-    """The bad values; not those that are merely much work."""
+    """The bad values, without those that only cause much work."""
     return {what: x for what, x in BAD.items() if not (is_work(name, argument) and what in LONG)}
 
 

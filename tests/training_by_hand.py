@@ -1,4 +1,4 @@
-"""A training by hand, in NumPy: what a user's loop does, and nothing of the package."""
+"""A training by hand, in NumPy: a user's loop without the package."""
 
 import numpy as np
 

@@ -18,7 +18,9 @@ def units(tags) -> tuple[Activation, ...]:
 
 
 def in_one_piece(averages: ModuleType) -> SimpleNamespace:
-    """I2, I3 and I4 of a method, compiled whole: operation by operation takes much longer."""
+    """I2, I3 and I4 of a method, compiled as a whole, because single operations take much
+    longer.
+    """
     return SimpleNamespace(**{n: eqx.filter_jit(getattr(averages, n)) for n in ("i2", "i3", "i4")})
 
 

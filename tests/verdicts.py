@@ -27,7 +27,7 @@ RECORDED = "recorded"
 
 
 def of_rows(rows: list[dict]) -> list[tuple[str, ...]]:
-    """What the table has of rows of a report."""
+    """The rows of the table that belong to a report."""
     *names, _ = COLUMNS
     return [(*(row[n] for n in names), RECORDED if row["recorded"] else "") for row in rows]
 
@@ -64,7 +64,7 @@ def of_section(paper: str, name: str) -> list[dict]:
 
 
 def wrong_citations(rows: list[dict]) -> list[tuple[str, str]]:
-    """Return items with the places that their notes cite, but where their statement does not stand.
+    """Return the items whose notes cite a place where their statement is not.
 
     Only the first place after the key of a paper is looked at, as in "straat2019, Sec. 3, has".
     """

@@ -1,4 +1,4 @@
-"""The error of a numerical coefficient does not understate the truth, and is small."""
+"""Errors of numerical coefficients are at least as large as the true error, and small."""
 
 import equinox as eqx
 import jax
@@ -63,7 +63,7 @@ class Step(eqx.Module):
 )
 @pytest.mark.parametrize("beta", [3.0, 10.0, 40.0, 200.0, 1000.0])
 def test_the_error_is_large_where_panels_do_not_resolve_the_function(centre, beta):
-    """A step away from zero that was not declared: unresolved, and the error admits it."""
+    """A step away from zero that was not declared is not resolved, and the error is as large."""
     step = Step(jnp.asarray(beta), jnp.asarray(centre))
     q = np.array([0.5, 1.0, 2.0])
     c = Activation.from_function(step, "step").hermite(12, q)
@@ -95,7 +95,7 @@ def test_growth_beyond_the_interval_is_in_the_error():
 
 
 def spike(x):
-    """A bump of width 1/300 at a place where no rule has a node near."""
+    """A bump of width 1/300 between the nodes of all rules."""
     return jnp.exp(-((300 * (x + 1.1962907287314555)) ** 2) / 2)
 
 

@@ -32,7 +32,7 @@ def test_closed_form_is_the_integral_in_mpmath(case, q):
 
 
 def test_the_reference_agrees_with_tanh_sinh_quadrature():
-    """The reference is a rule on panels too: two of its numbers by another rule."""
+    """Numbers of the reference, which is a rule on panels, by tanh-sinh quadrature."""
     for case, n in (("Swish(50)", 2), ("Tanh", 5)):
         g = CASES[case][1]
         he = {2: lambda z: z**2 - 1, 5: lambda z: z**5 - 10 * z**3 + 15 * z}[n]

@@ -1,4 +1,6 @@
-"""Functions that are no units: refused by name, or averaged with an error that says so."""
+"""Functions that cannot be units are refused by name; unusual units are averaged with a large
+error.
+"""
 
 import math
 
@@ -91,7 +93,9 @@ def test_what_is_no_unit_is_refused(f, message):
     ],
 )
 def test_what_is_a_unit_is_not_refused(f):
-    """Constant, large, steep, with a jump in the second derivative alone, zero where it matters."""
+    """Units that are not refused: constant, large, steep, with a jump in the second derivative,
+    zero where fields are.
+    """
     assert from_function(f).kinks == ()
 
 

@@ -1,4 +1,4 @@
-"""The table of units that have a name: complete, and each row finds its unit by three values."""
+"""The table of named units: complete, and each row is recovered from its values at three points."""
 
 import dataclasses
 import math

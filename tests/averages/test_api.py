@@ -1,4 +1,4 @@
-"""What a user sees of the averages: shapes, methods, errors that teach."""
+"""The public averages: shapes, methods, and error messages."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_methods_can_be_named_or_given():
 
 
 def test_rounding_is_accepted():
-    """Asymmetry and eigenvalues of the size of rounding errors are no reason to complain."""
+    """Asymmetry and negative eigenvalues of the size of rounding errors are accepted."""
     C = np.ones((4, 4))
     C[0, 1] += 3e-16
     C[2, 3] = C[3, 2] = 1 + 2e-16

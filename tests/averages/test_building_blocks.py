@@ -140,7 +140,7 @@ def test_angle_of_nothing_is_zero():
 
 @pytest.mark.parametrize("gap", 10.0 ** -np.arange(1, 17))
 def test_rows_see_angles_that_cosines_have_lost(gap):
-    """Fields 0 and 3 differ by 1 - ρ = gap: their rows by √(2 gap), to the last digit."""
+    """Fields 0 and 3 differ by 1 - ρ = gap, and their rows by √(2 gap), to the last digit."""
     C = np.eye(4) + 0.3 * (np.ones((4, 4)) - np.eye(4))
     C[0, 3] = C[3, 0] = 1 - gap
     L, _ = rows(entries(C))
@@ -202,7 +202,9 @@ def fields_of(kind):
 
 @functools.cache
 def products():
-    """Every product of two slopes and two values of ReLUs: the moments, together and one by one."""
+    """Every product of two slopes and two values of ReLUs: the shared moments, and each moment
+    separately.
+    """
     relu = tl.ReLU().closed_form
     four = [
         sums.multiplied(

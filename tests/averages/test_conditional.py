@@ -1,4 +1,4 @@
-"""Averages by conditioning: what is known of opposite fields saves half of the nodes."""
+"""Averages by conditioning: symmetry of opposite fields saves half of the nodes."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""The state decides how much work an average is: enough where it is hard, little where it is easy.
+"""The work of an average depends on the state: more nodes where it is hard, few where it is easy.
 
 `tutelage.averages.conditional.effort` chooses a rule for smooth units and for units with kinks; a
 wrong choice costs time or digits, and no single value shows it.
@@ -63,7 +63,9 @@ def test_panels_begin_at_the_kinks_and_at_zero_without_any():
 
 
 def left_out(share):
-    """The bound for two sharp fields of equal correlation whose own noise has a given share."""
+    """The bound for two sharp fields of equal correlation, by the share of their independent
+    noise.
+    """
     variance = 9.0
     noise = variance * share * np.array([[1.0, 0.5], [0.5, 1.0]])
     C = np.full((3, 3), variance * (1 - share))
@@ -75,7 +77,9 @@ def left_out(share):
 
 
 def test_a_series_leaves_out_less_with_more_terms_and_where_little_noise_is_left():
-    """Order n of a field keeps (share of its own noise)ⁿ: a coarse series does for little noise."""
+    """Order n of a field contributes (share of its independent noise)ⁿ, so that a short series is
+    enough for little noise.
+    """
     noisy, explained = left_out(0.9), left_out(0.01)
     assert np.all(np.diff(noisy) < 0) and noisy[0] > 1e-9
     assert explained[0] < 1e-2 * noisy[0]

@@ -1,4 +1,4 @@
-"""Saad and Solla's closed forms against signs seen through noise and against 30 digits."""
+"""Closed forms of Saad and Solla against signs of noisy fields and against 30 digits."""
 
 from functools import cache
 
@@ -34,7 +34,7 @@ def test_closed_forms_are_exact_and_their_error_is_not_understated(kind):
 @pytest.mark.parametrize("kind", ["i2", "i3", "i4"])
 @pytest.mark.parametrize("offsets", [(0.0, 0.0), (1.0, 1.0), (0.5, -2.0)])
 def test_closed_forms_agree_with_noisy_signs(kind, offsets):
-    """Two derivations that share nothing but the covariance, with offsets."""
+    """Two derivations that share only the covariance, with offsets."""
     size = {"i2": 2, "i3": 3, "i4": 4}[kind]
     A = np.random.default_rng(0).normal(size=(30, size, size))
     C = jnp.asarray(A @ np.swapaxes(A, -1, -2))
@@ -125,7 +125,7 @@ def test_derivatives_are_right_where_student_and_teacher_coincide():
 
 @cache
 def gradient(kind):
-    """Compiled once."""
+    """The gradient, compiled once."""
     units = (Erf(),) * COUNT.get(kind, 2)
     return jit_unoptimized(jax.grad(lambda C: getattr(erf, kind)(units, C).value))
 

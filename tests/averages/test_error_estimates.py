@@ -1,4 +1,5 @@
-"""Error estimates from both sides: not below the true error, and not a hundred times above it.
+"""Error estimates from both sides: at least the true error, and at most a hundred times the true
+error.
 
 Where the true error may vanish by chance the upper side is that of the median over a batch.  The
 estimates of the closed forms (`orthant`, `erf`) are bounds on rounding, which have no upper side:
@@ -92,7 +93,9 @@ def test_quadrature_with_kinks():
 
 
 def test_quadrature_of_smooth_units():
-    """The errors of two grids cancel in their mean; it is judged by the error of one."""
+    """The value is the mean of two grids, whose errors cancel; its error is estimated from one
+    grid.
+    """
     C, fields = covariances(2), (Field(tl.Erf(), 0), Field(tl.Erf(), 0))
     exact = erf.i2(ERF, C).value
 
@@ -105,7 +108,9 @@ def test_quadrature_of_smooth_units():
 
 
 def test_conditional_averages_with_coarse_rules(monkeypatch):
-    """As they are the rules leave rounding: here they have so few nodes that there is an error."""
+    """The default rules leave only rounding errors; here they have so few nodes that there is an
+    error.
+    """
     monkeypatch.setattr(effort, "PANELS", (Panels(8, 6, 1.0),) * 2)
     monkeypatch.setattr(effort, "JUDGE", Panels(6, 5, 0.01))
     C = covariances(2)
@@ -116,7 +121,7 @@ def test_conditional_averages_with_coarse_rules(monkeypatch):
 
 
 def test_conditional_averages_of_smooth_units_are_exact_to_rounding():
-    """There the estimate is rounding: true ≤ estimate ≤ 1e-12 of numbers of order one."""
+    """The estimate is then rounding: true ≤ estimate ≤ 1e-12 of numbers of order one."""
     C = covariances(2)
     estimate = in_one_piece(conditional).i2(ERF, C)
     assert np.all(np.abs(estimate.value - erf.i2(ERF, C).value) <= estimate.error)

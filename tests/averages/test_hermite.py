@@ -1,4 +1,4 @@
-"""The Kibble-Slepian series: what it is, how far it reaches, and that it says so."""
+"""The Kibble-Slepian series: its definition, its range of convergence, and its error."""
 
 from functools import cache
 
@@ -153,7 +153,7 @@ def test_i4_of_identical_fields_diverges_and_its_error_shows_it():
 
 @pytest.mark.slow
 def test_polynomials_beyond_the_order_are_not_overlooked():
-    """h_8 has no coefficient at orders up to 7: nothing there tells of it but its norm."""
+    """h_8 has no coefficient at orders up to 7; only its norm shows that it exists."""
     he8 = Activation.from_function(
         lambda x: x**8 - 28 * x**6 + 210 * x**4 - 420 * x**2 + 105.0, parity="even"
     )

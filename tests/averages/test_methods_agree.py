@@ -1,4 +1,6 @@
-"""Every method meets every problem of the common table, and each other where nothing is exact."""
+"""Every method is tested on every problem of the common table, and against other methods where
+nothing is exact.
+"""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The exact averages against 30 digits, on the boundary first."""
+"""The exact averages against 30 digits, singular covariances first."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Nested quadrature: exponential where it should be, honest everywhere, finite always."""
+"""Nested quadrature: exponential convergence for smooth units, honest errors, finite values."""
 
 import numpy as np
 import pytest

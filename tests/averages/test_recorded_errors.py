@@ -46,7 +46,7 @@ def test_states_have_the_compiled_error(g, h):
 
 @pytest.mark.parametrize("unit", [tl.Erf(), tl.ReLU()])
 def test_a_student_beyond_its_teacher_by_an_integration_error_has_a_small_error(unit):
-    """The average goes on along its tangent: ⟨g h⟩ changes by at most the change of R."""
+    """The average continues along its tangent: ⟨g h⟩ changes by at most the change of R."""
     scenario = tl.Scenario(tl.Committee(1, unit), tl.Committee(1, unit))
     y = np.array([[1.0, 1.0], [1.0 + 1e-9, 1.0]])  # R and Q
     at, beyond = errors_of_states(scenario, layout_of(1, 1), y, np.ones((1, 1)))

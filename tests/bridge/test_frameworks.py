@@ -1,4 +1,4 @@
-"""Flax, Equinox and Keras on JAX: weights come back as they went in, and what units do is seen.
+"""Flax, Equinox and Keras on JAX: weights are read unchanged, and activations are measured.
 
 In one file, because the frameworks take seconds to import.
 """
@@ -27,7 +27,7 @@ TEACHER = {"activation": (None, tl.ReLU())}
 
 
 class Two(nnx.Module):
-    """A user's module: what stands between its layers is in its code."""
+    """A user's module whose functions between the layers are only in its code."""
 
     def __init__(self, w, v, body):
         make = {"use_bias": False, "rngs": nnx.Rngs(0), "param_dtype": w.dtype}
@@ -136,7 +136,7 @@ OTHERS = {"gelu": (jax.nn.gelu, ()), "hard_tanh": (jax.nn.hard_tanh, (-1.0, 1.0)
 
 
 def test_kinks_are_found_and_splines_go_through_values():
-    """Without an activation, which takes seconds to look at: see the slow test below."""
+    """Without recognition of an activation, which takes seconds: see the slow test below."""
     known = [
         (np.tanh, ()),
         (lambda x: np.clip(x, -1, 1.5), (-1.0, 1.5)),
@@ -187,7 +187,7 @@ def test_a_committee_that_sums_its_units_in_its_code_is_one(scale):
 
 
 def test_permuted_and_rescaled_networks_are_the_same_function():
-    """w → c w and v → v/c leave ReLU units; ε_g and the outputs say so."""
+    """w → c w and v → v/c leave ReLU units unchanged, and so ε_g and the outputs."""
     c = np.array([2.0, 0.5, 3.0])
     other = in_nnx((c[:, None] * B)[[2, 0, 1]], (W / c)[:, [2, 0, 1]], jax.nn.relu)
     teacher = in_equinox(B, W, jax.nn.relu)
@@ -347,7 +347,7 @@ def erf(x):
 
 
 def test_keras_tells_every_batch_of_a_fit():
-    """Plain gradient descent on ½(σ - τ)², beside the same by hand."""
+    """Plain gradient descent on ½(σ - τ)², compared with the same steps by hand."""
     student, teacher = in_keras(J, V, erf), in_keras(B, W, erf)
     rate, steps = 0.01, 6
     record = tl.bridge.Recorder(teacher, rate, readout_rate=rate, every=2, loss="mean")
@@ -374,7 +374,9 @@ def test_keras_tells_every_batch_of_a_fit():
 
 @pytest.mark.parametrize("make", [in_nnx, in_linen, in_keras], ids=lambda make: make.__name__)
 def test_correlations_are_those_of_the_hidden_nodes(make):
-    """Against NumPy's coefficients of activations by hand; ours and those of a function agree."""
+    """Against NumPy's coefficients of activations by hand, for networks of the package and for a
+    function.
+    """
     x = RNG.standard_normal((200, N))
     result = tl.bridge.correlations(make(J, V, jnp.tanh), lambda x: jnp.tanh(x @ B.T), x)
     expected = np.corrcoef(np.tanh(x @ J.T).T, np.tanh(x @ B.T).T)[:K, K:]

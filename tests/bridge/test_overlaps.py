@@ -1,4 +1,4 @@
-"""Weights alone: matrices, lists, mappings; what of them is refused, and by which name."""
+"""Weights alone: matrices, lists, mappings, and which of them are refused under which name."""
 
 import json
 import subprocess

@@ -1,4 +1,6 @@
-"""The equations from a recorded start: trainings that follow them, and others, with the reason."""
+"""The equations from a recorded start: trainings that follow them, and others, with the cause of
+the deviation.
+"""
 
 from functools import cache
 
@@ -13,13 +15,13 @@ RATE, STEPS = 1.0 / N, 1000
 
 @cache
 def record_of(said):
-    """What many tests look at, recorded once."""
+    """A record that several tests use, computed once."""
     return recorded(said=said)
 
 
 @cache
 def predicted(said):
-    """What the equations are found to say of it."""
+    """The prediction for a record."""
     return tl.bridge.predict(record_of(said))
 
 

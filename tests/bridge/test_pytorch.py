@@ -19,7 +19,7 @@ V, W = (RNG.standard_normal((1, units)) for units in (K, M))
 
 
 class Two(nn.Module):
-    """A user's module: what stands between its layers is in its code."""
+    """A user's module whose functions between the layers are only in its code."""
 
     def __init__(self, w, v, body, dtype=torch.float64):
         super().__init__()
@@ -159,7 +159,7 @@ def test_optimizers_are_read(make, expected):
 
 @pytest.mark.parametrize("settings", [{}, {"nesterov": True}, {"dampening": 0.5}])
 def test_momentum_acts_like_a_larger_learning_rate(settings):
-    """One constant gradient: what PyTorch's step tends to, against (1 - d)/(1 - μ)."""
+    """The limit of PyTorch's steps for a constant gradient, against (1 - d)/(1 - μ)."""
     w = torch.zeros(1, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.SGD([w], 0.01, momentum=0.9, **settings)
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""Records of a training: what is in them, how much, and what a kill leaves of them."""
+"""Records of a training: their content, their size, and what remains after a kill."""
 
 import json
 import signal
@@ -20,7 +20,7 @@ RATE = 0.5 / N
 
 
 class Seen:
-    """What a recorder is shown, literally: copies of the weights at every step."""
+    """Copies of the weights at every step, for comparison with a record."""
 
     def __init__(self):
         self.J = []
@@ -176,7 +176,9 @@ def test_another_network_is_refused():
 
 
 def test_a_training_goes_on_with_its_file(tmp_path, monkeypatch):
-    """As if it had not been interrupted after 60 steps, and begun again from step 40."""
+    """The record equals that of an uninterrupted training, after an interruption at step 60 and a
+    restart at step 40.
+    """
     monkeypatch.setattr(module, "SECONDS", -1.0)
     monkeypatch.setattr(module, "SHARE", np.inf)
     J, B = weights()
@@ -228,7 +230,7 @@ def test_a_training_that_is_resumed_in_time_has_no_gap(tmp_path):
 
 @pytest.mark.parametrize("step", [None, 40])
 def test_weights_that_are_not_those_of_the_record_are_refused(tmp_path, step):
-    """Newer ones without their step, or with another one: the file stays as it is."""
+    """Newer weights without their step, or with another step; the file stays unchanged."""
     with pytest.raises(tl.InputError, match=r"differ from those of the record.*step=\.\.\."):
         resumed(tmp_path, step, 1.6)
     assert len(tl.results.load(tmp_path / "run.nc").time) == 7

@@ -25,7 +25,7 @@ HELP = (
 
 
 def written(text, encoding):
-    """What a stream of this encoding has of a text."""
+    """The bytes that a stream of this encoding writes for a text."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding)
     make_encodable(stream)
     stream.write(text)

@@ -1,4 +1,4 @@
-"""The command: help, version, and what is said on the way."""
+"""The command: help, version, and its messages."""
 
 import subprocess
 import sys

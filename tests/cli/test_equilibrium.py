@@ -1,4 +1,4 @@
-"""``tutelage equilibrium``: tables, numbers, files, and what it refuses."""
+"""``tutelage equilibrium``: tables, numbers, files and refusals."""
 
 import numpy as np
 import pytest

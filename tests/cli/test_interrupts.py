@@ -1,4 +1,4 @@
-"""Ctrl-C in every command, at any time: words, the exit code 130, and nothing is lost.
+"""Ctrl-C in every command at any time: a message, the exit code 130, and no lost results.
 
 The signal to terminate, of a batch system, is the same with the code 143.
 """
@@ -39,7 +39,7 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 def interrupted(process, by=signal.SIGINT):
-    """Exit code and what it says, after Ctrl-C."""
+    """Exit code and output after Ctrl-C."""
     process.send_signal(by)
     out, err = process.communicate(timeout=120)
     assert "Traceback" not in err and "ignored" not in err and out == ""
@@ -146,7 +146,7 @@ def test_what_a_checkpoint_has_is_gone_on_from(tmp_path, by):
 
 @pytest.mark.slow
 def test_the_runs_are_saved_before_the_theory_begins(tmp_path):
-    """Theory of a unit without closed form, for longer than anybody waits."""
+    """The theory of a unit without a closed form, which takes too long to wait for."""
     options = ["simulate", "--activation", "gelu", "--student", "3", "--teacher", "3"]
     options += ["--dimension", "60", "--runs", "8", "--until", "2", "--theory", "--out", "runs.csv"]
     process = started(tmp_path, *options)

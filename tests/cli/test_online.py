@@ -1,4 +1,4 @@
-"""``tutelage online``: tables, numbers, files, and what it refuses."""
+"""``tutelage online``: tables, numbers, files and refusals."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Files of the commands: refused before any work, or else never lost, nor is what they hold."""
+"""Files of the commands: refused before any work, or else results are never lost."""
 
 import errno
 import io
@@ -30,7 +30,7 @@ def full(*_, **__):
 
 @pytest.fixture
 def fallback(tmp_path, monkeypatch):
-    """The folder of temporary ones."""
+    """The folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(files.tempfile, "tempdir", str(folder))
@@ -87,7 +87,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(run, tmp_path,
 
 
 def test_a_disk_that_fills_up_costs_nothing(run, small_disk, fallback):
-    """The file that was there stays, the result is printed and kept, and both are said."""
+    """The old file stays, the result is printed and saved elsewhere, and both are reported."""
     out, plot = small_disk / "run.csv", small_disk / "run.png"
     assert run(*ONLINE, "--until", "0.01", "--out", str(out))[0] == 0
     before = results.load(out)
@@ -123,7 +123,7 @@ def test_every_file_of_a_command_is_flushed_and_renamed(run, tmp_path, monkeypat
 
 
 class Unwritable(io.StringIO):
-    """A standard output that takes nothing more."""
+    """A standard output that accepts no more bytes."""
 
     def __init__(self, number):
         super().__init__()

@@ -1,4 +1,4 @@
-"""No option of a command ends in a traceback, whatever stands behind it.
+"""No option of a command ends in a traceback, whatever its value.
 
 Options are found by themselves: a new one is covered.  A new command needs a line in CHEAP.
 """
@@ -56,7 +56,7 @@ COMMANDS = typer.main.get_command(app).commands
 
 
 def options(command):
-    """Those with a text behind them, the others, and how arguments without a name are tried."""
+    """Options with a text as value, other options, and positional arguments."""
     return [
         max(parameter.opts, key=len)
         for parameter in COMMANDS[command].params
@@ -81,7 +81,7 @@ CHEAPEST = (
 
 @EACH
 def test_nonsense_is_refused_in_words(command, option, monkeypatch, capsys, tmp_path):
-    """Every text meets half of the options; all meet all in the slow test below."""
+    """Every text is tried with half of the options; the slow test below tries all pairs."""
     some = CHEAPEST[len(command + option) % 2 :: 2]
     tried(command, option, some, monkeypatch, capsys, tmp_path)
 
@@ -93,7 +93,7 @@ def test_texts_are_refused_in_words(command, option, monkeypatch, capsys, tmp_pa
 
 
 def tried(command, option, texts, monkeypatch, capsys, tmp_path):
-    """The command with each of the texts behind the option."""
+    """The command with each of the texts as value of the option."""
     monkeypatch.chdir(tmp_path)
     named = option.startswith("-")
     for what, text in ((name, TEXTS[name]) for name in texts):

@@ -1,4 +1,4 @@
-"""``tutelage reproduce``: what it prints for people, for programs and for those who mistype."""
+"""``tutelage reproduce``: output for people and programs, and refusals."""
 
 import errno
 import json
@@ -18,7 +18,7 @@ KEYS = ["paper", "item", "published", "computed", "error", "verdict"]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder to work in."""
+    """An empty working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -112,7 +112,7 @@ def test_a_claim_that_is_known_not_to_hold_is_named_and_does_not_fail(run, monke
 
 @pytest.fixture
 def full_disk(tmp_path, monkeypatch):
-    """Where the report is, nothing whose name ends so can be written; elsewhere it can."""
+    """Writing files with this ending fails in the folder of the report, and works elsewhere."""
     monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
     replacing = files.replacing
 
@@ -155,7 +155,7 @@ def test_rows_are_printed_also_if_the_page_cannot_be_written(run, paper, folder,
 
 
 def test_a_log_names_the_sections_that_take_their_time(monkeypatch, capsys):
-    """And says before how much memory it takes; what is passed at once has no line."""
+    """It also prints the memory before it starts; sections that are loaded at once have no line."""
     monkeypatch.setattr(reproduce, "ANNOUNCE_SECONDS", 0.05)
     with reproduce.Sections() as sections:
         sections.show(0, 3, "kept")

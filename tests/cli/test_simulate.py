@@ -1,4 +1,4 @@
-"""``tutelage simulate``: what it prints for people, for programs and for those who mistype."""
+"""``tutelage simulate``: output for people and programs, and refusals."""
 
 import json
 import sys

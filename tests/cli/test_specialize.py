@@ -1,4 +1,4 @@
-"""``tutelage specialize``: what it prints for people, for programs and for those who mistype."""
+"""``tutelage specialize``: output for people and programs, and refusals."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``tutelage spectrum``: what it prints for people, for programs and for those who mistype."""
+"""``tutelage spectrum``: output for people and programs, and refusals."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""``tutelage sweep``: a study from a file, its store, and what is refused."""
+"""``tutelage sweep``: a study from a file, its store, and refusals."""
 
 import inspect
 import json

@@ -93,7 +93,7 @@ def test_rates_of_a_made_up_training():
 
 
 def test_nodes_that_a_narrow_student_lacks_do_not_turn():
-    """As a sweep joins them: the narrow student has one node of the three."""
+    """The layout of a sweep: the narrow student has one of the three nodes."""
     wide = made_up()
     narrow = wide.isel(student_1=[0])
     joined = xr.concat(

@@ -1,4 +1,4 @@
-"""A server with made-up curves and the interface of the explorer, for tests of the page alone.
+"""A server with made-up curves and the interface of the explorer, for tests of the page only.
 
 `python tests/explorer/made_up_explorer.py` serves it on port 8001.
 """

@@ -267,7 +267,7 @@ def test_processes_that_do_not_start_are_not_waited_for(monkeypatch):
 
 
 def test_networks_get_a_further_process_where_others_take_long(monkeypatch):
-    """Networks once waited for minutes for the slow plateau of another page."""
+    """Networks have waited for minutes for the slow plateau of another page."""
     monkeypatch.setattr(worker_pool, "EXTRA_AFTER_SECONDS", 0.1)
     monkeypatch.setattr(worker_pool, "EXTRA_IDLE_SECONDS", 0.2)
 

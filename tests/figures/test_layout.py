@@ -133,7 +133,7 @@ def test_the_style_does_not_outlast_a_figure():
 
 
 def test_a_figure_drawn_later_has_the_style_of_its_making():
-    """Matplotlib creates ticks when a figure is drawn, after the end of the style."""
+    """Matplotlib creates ticks when a figure is drawn, after the style block has ended."""
     with tl.figures.style("paper"):
         axes = EVERY["error"]()
     axes.figure.savefig(BytesIO())

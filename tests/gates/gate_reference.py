@@ -1,4 +1,4 @@
-"""Gates once more, in mpmath at 40 digits: sums and integrals as they are written."""
+"""Gates in mpmath at 40 digits: sums and integrals by their definition."""
 
 import equinox as eqx
 import mpmath as mp

@@ -215,7 +215,7 @@ def test_activations_of_gates_are_values():
 
 
 def written_and_made_again(g):
-    """The activation as the attributes of a result give it back."""
+    """The activation after a round trip through the attributes of a result."""
     attrs = {"computed_by": "equilibrium.learning_curve", "activation": attribute(g)}
     return argument(xr.Dataset(attrs=attrs), "activation")
 

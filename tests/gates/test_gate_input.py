@@ -1,4 +1,4 @@
-"""Bad input is refused at the door, with the name of the argument; the page is right."""
+"""Bad input is refused at once, with the name of the argument; the page is right."""
 
 import math
 import re

@@ -1,4 +1,6 @@
-"""Appendix A of milletari2019: what of the cross-entropy is exact, and what needs many labels."""
+"""Appendix A of milletari2019: the part of the cross-entropy that is exact, and the limit of many
+labels.
+"""
 
 import itertools
 import math

@@ -1,4 +1,5 @@
-"""Sampled networks: exact sums over all gates, mean field, and how far apart the two are.
+"""Sampled networks: exact sums over all gates, the mean-field pass, and the difference between
+them.
 
 Statistical tests have fixed seeds.  Their levels: a mean of 100 numbers may be off by 4.5 standard
 errors once in 1400 (two-sided normal tail, times 100).

@@ -1,4 +1,4 @@
-"""A state as a vector and back, and where its numbers stand."""
+"""A state as a vector and back, and the positions of its numbers."""
 
 import numpy as np
 from scenarios import to_vector

@@ -1,4 +1,4 @@
-"""The table of the numbers of a scenario: what is written there is found everywhere."""
+"""The table of the numbers of a scenario, and all readers of the table."""
 
 import dataclasses
 import inspect

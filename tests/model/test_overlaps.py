@@ -1,4 +1,4 @@
-"""Overlaps: checked at the door, from weights and back, singular ones included."""
+"""Overlaps: validation, from weights and back, also for singular overlaps."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_bad_overlaps_are_refused(Q, R, T, message):
 
 
 def test_states_of_a_run_are_accepted_within_its_tolerance():
-    """Cauchy and Schwarz violated by 1e-9: refused as it is, accepted where 1e-8 is rounding."""
+    """Cauchy and Schwarz violated by 1e-9: refused by default, accepted with a rounding of 1e-8."""
     state = {"Q": [[1.0]], "R": [[1.0 + 1e-9]], "T": [[1.0]]}
     with pytest.raises(tl.InputError, match="negative eigenvalue"):
         tl.Overlaps(**state)

@@ -1,4 +1,4 @@
-"""Committees and scenarios: plain defaults, and a door that explains itself."""
+"""Committees and scenarios: defaults, and messages of refusals."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Numbers that differ between runs: a batch is what its runs are one by one, and finds them."""
+"""Numbers that differ between runs: a batch equals its runs one by one, and finds them by value."""
 
 import jax
 import numpy as np
@@ -54,7 +54,7 @@ def test_a_batch_is_its_runs_one_by_one(units, name, values):
     ],
 )
 def test_a_run_has_the_same_bits_in_every_batch_and_position(student, teacher, rate):
-    """Every operation is rounded by itself (`tutelage._jax.ROUNDED_ALONE`), at all places."""
+    """Every operation is rounded separately (`tutelage._jax.ROUNDED_ALONE`), at all positions."""
     K, M = student.units, teacher.units
     draw = np.random.default_rng(0)
     R = draw.normal(size=(LANES, K, M)) * 0.1

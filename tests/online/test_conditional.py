@@ -55,7 +55,7 @@ def test_smooth_units_agree_with_a_rule_over_all_fields(K, M, g, h):
 
 @pytest.mark.slow
 def test_norms_of_some_units_are_resolved_by_the_finest_lattice():
-    """Panels would be fifty times as expensive; beside it, a rule over all fields."""
+    """Panels would be fifty times as expensive; compared with a rule over all fields."""
     o = tl.Overlaps(2.5 * (0.8 * np.eye(3) + 0.2), [[0.3], [0.1], [-0.2]], [[1.0]])
     flow = Flow(between(o, tl.Tanh(), tl.Tanh()))
     C, choice = jnp.asarray(o.covariance), flow.moments._choice("pair")
@@ -198,7 +198,9 @@ def hard_tanh_given(m, s):
 
 @pytest.mark.slow
 def test_the_error_has_the_noise_that_is_added_to_variances():
-    """⟨δ²⟩ = ⟨(g(y) - x)²; |x| < 1⟩ changes by 1.5 times that noise, relative to the largest."""
+    """⟨δ²⟩ = ⟨(g(y) - x)²; |x| < 1⟩ changes by 1.5 times the added noise, relative to the largest
+    variance.
+    """
     Q, R, T = 3.0, 3.0, 3.3
     hard = tl.Activation.from_function(
         lambda x: jnp.clip(x, -1.0, 1.0), kinks=(-1.0, 1.0), parity="odd"

@@ -174,7 +174,9 @@ def test_runs_differ_in_how_fast_their_teachers_part():
 
 
 def test_nothing_is_at_rest_before_teachers_are_orthogonal():
-    """Verbs that ask for states at rest refuse by name; the last state of a run is one."""
+    """Functions that need a stationary state refuse the drift by name; the last state of a run is
+    one.
+    """
     two, u = tl.Committee(2, tl.Linear()), 0.4
     T = np.array([[1.0, u], [u, 1.0]])
     scenario = tl.Scenario(LINEAR, two, T, drift=0.5)

@@ -144,7 +144,9 @@ def test_numerical_routes_are_within_their_errors():
 
 
 def test_the_series_is_used_for_four_different_fields_only():
-    """citton2025: whatever coincides is known in closed form, and the series needs |ρ| < 1."""
+    """citton2025: averages with coinciding fields have closed forms, and the series needs |ρ| <
+    1.
+    """
     o = random_overlaps(1, 2, seed=12)
     s = between(o, tl.ReLU(), tl.ReLU())
     exact, series = (
@@ -256,7 +258,7 @@ def test_error_functions_of_large_norms_and_fields_that_nearly_coincide(norm, ga
 
 
 def test_the_error_of_states_is_computed_as_was_asked():
-    """The series of order 2 is not exact, and says so by another number."""
+    """The series of order 2 is not exact, and gives another number."""
     o = random_overlaps(2, 2, seed=1)
     s = between(o, tl.Erf(), tl.Erf())
     exact, series = (

@@ -1,4 +1,4 @@
-"""The equations in units of η: they are those of the flow, and derivatives are derivatives."""
+"""The equations in units of η equal those of the flow, and derivatives equal differences."""
 
 import equinox as eqx
 import numpy as np

@@ -26,7 +26,7 @@ def pair(g, **numbers):
 
 
 def literal(optimizer, V, eta, epsilon):
-    """The step of the weights, as the documentation of the optimizer says, by singular values."""
+    """The step of the weights by its definition, with singular values."""
     if isinstance(optimizer, tl.optimizers.Normalized):
         return eta * V / np.sqrt(np.sum(V**2, axis=1, keepdims=True) + epsilon)
     if isinstance(optimizer, tl.optimizers.Muon):

@@ -1,4 +1,4 @@
-"""Second layers: fixed at any value, several outputs, and learning beside the first."""
+"""Second layers: fixed at any value, several outputs, and learning together with the first."""
 
 import equinox as eqx
 import jax
@@ -126,7 +126,7 @@ def test_equal_readouts_are_a_scale_of_the_outputs(g):
 
 @pytest.mark.parametrize("g", [pytest.param(tl.ReLU(), marks=pytest.mark.slow), tl.Erf()])
 def test_a_readout_that_stays_moves_nothing_else(g):
-    """The equations with v in the state, by sums that know v only when it is there."""
+    """The equations with v in the state; the sums use v only if it is part of the state."""
     scenario = scenario_of(g, g, **NUMBERS)
     state = state_of(scenario)
     fixed = changes(Flow(scenario), state)
@@ -349,7 +349,7 @@ def test_superfluous_erf_units_add_to_the_error():
 
 @pytest.mark.slow
 def test_relu_units_with_readouts_have_no_plateau():
-    """Wherever there is an error, norms grow: see the test above."""
+    """Wherever there is an error, norms grow (see the test above)."""
     scenario = scenario_of(tl.ReLU(), tl.ReLU(), [1.0, 1.0], [1.0, 1.0])
     start = tl.Overlaps([[0.2, 0], [0, 0.3]], [[1e-3, 0], [0, 0]], scenario.T)
     plateau = tl.online.plateau(scenario, start, 0.1, readout_rate=0.1)

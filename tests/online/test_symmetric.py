@@ -110,7 +110,7 @@ def test_any_activation_moves_by_steins_lemma():
 
 @pytest.mark.slow
 def test_units_without_closed_forms_move_as_in_the_full_equations():
-    """Six fields, each way with averages that are right to `effort.WANTED`."""
+    """Six fields; averages of both routes are accurate to `effort.WANTED`."""
     assert_same_rates(full(3, tl.Tanh(), tl.Swish()), 0, tolerance=10 * WANTED)
 
 
@@ -220,7 +220,9 @@ def test_a_million_rectifiers_against_forty_digits(Q):
 
 @pytest.mark.slow
 def test_a_million_units_are_like_a_hundred_thousand():
-    """Time in units of K, C and S in units of 1/K: what is left of K is of relative order 1/K."""
+    """Time in units of K, C and S in units of 1/K: the remaining effect of K is of relative order
+    1/K.
+    """
     start = SymmetricState(Q=0.5, C=0.0, R=0.1, S=0.0)
     runs = {
         K: evolve_symmetric(large(K, tl.Erf()), start, jnp.asarray(0.5), until=20 * K)
@@ -237,7 +239,7 @@ def test_a_million_units_are_like_a_hundred_thousand():
 
 @pytest.mark.parametrize("K", [pytest.param(4, marks=pytest.mark.slow), 10**6])
 def test_runs_end_by_themselves(K):
-    """Close to the teacher a student gets there, and who is there need not move."""
+    """A student close to the teacher reaches it, and a run that starts there ends at once."""
     near = SymmetricState(Q=1.0, C=0.0, R=0.99, S=0.0)
     run = evolve_symmetric(large(K, tl.Erf()), near, jnp.asarray(0.5), until=1000 * K)
     assert run.attrs["outcome"] == "converged"

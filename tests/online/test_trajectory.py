@@ -1,4 +1,4 @@
-"""Trajectories: known limits, published curves, and every way to end."""
+"""Trajectories: known limits, published curves, and all outcomes."""
 
 import math
 
@@ -64,7 +64,7 @@ def test_learning_goes_down_to_rounding_and_ends_by_itself():
 
 
 def test_divergence_is_an_outcome():
-    """Everything up to it is there and finite."""
+    """Everything before the divergence is recorded and finite."""
     run = evolve(PERCEPTRON, START, 4.0, until=100, times=np.linspace(0, 100, 1001))
     assert run.attrs["outcome"] == "diverged"
     assert 0 < run.attrs["ended_at"] < 100
@@ -105,7 +105,7 @@ def test_starts_may_differ_from_run_to_run():
     ("disturbance", "Q"), [({"label_noise": 0.5}, 1.0799001), ({"weight_decay": 0.1}, 0.5274222)]
 )
 def test_noise_and_decay_lead_away_from_the_solution(disturbance, Q):
-    """A run from the solution ends where one from beside it does."""
+    """A run from the solution ends where a run from a neighbouring state does."""
     scenario = tl.Scenario(ONE, ONE, **disturbance)
     ends = [
         evolve(scenario, tl.Overlaps([[1.0]], [[R]], [[1.0]]), 0.5, until=80).Q.values[-1, 0, 0]
@@ -198,7 +198,7 @@ def test_reference_values_of_the_committee():
 
 @pytest.mark.slow
 def test_a_symmetric_start_stays_on_the_plateau():
-    """Nothing breaks the symmetry but rounding; at rest, and a disturbance would grow."""
+    """Only rounding breaks the symmetry; the run is stationary, and a disturbance would grow."""
     two = tl.Committee(2, tl.ReLU())
     s = tl.Scenario(two, two)
     start = tl.Overlaps(0.2 * np.eye(2), np.full((2, 2), 1e-3), s.T)
@@ -284,8 +284,9 @@ def test_a_coarse_run_that_has_left_the_covariances_comes_back_and_goes_on(monke
 
 
 def test_short_steps_of_a_divergence_are_distinguished_from_those_of_stability():
-    """g = eˣ at η = 0.05: Q goes to infinity at α = 4.3921, by rates of order e⁸^Q; two of its
-    calls, as they were.  The same steps of a run that hardly moves would not end."""
+    """g = eˣ at η = 0.05: Q goes to infinity at α = 4.3921, by rates of order e⁸^Q; two recorded
+    calls. The same steps of a run that hardly moves would not end.
+    """
     before = on_its_way(4.392088109, 2.21724057, 1.486651513898054e-07)
     _check_pace(before, on_its_way(4.392089111, 3.3540114, 2.0e-11), 5.0)
     with pytest.raises(tl.ComputationError, match="stability limits the steps to 2e-11"):

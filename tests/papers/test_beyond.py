@@ -1,4 +1,4 @@
-"""Beyond the papers: every number a second way.
+"""Beyond the papers: every number by a second route.
 
 Fast: free energies with 30 digits, exact limits, made-up escape times.  Slow: continuation with
 the series, descents, runs and schedules beside the ones found, and all sections at once.
@@ -279,7 +279,7 @@ def test_simulated_escapes_follow_the_law():
 
 @pytest.mark.slow
 def test_a_preference_grows_with_the_eigenvalue_of_the_saddle():
-    """A run from beside the saddle, without any linearization."""
+    """A run that starts next to the saddle, without any linearization."""
     saddle = beyond_escape.saddle()
     R = np.asarray(saddle.overlaps.R) + 1e-7 * np.array([[1, -1], [-1, 1]])
     near = tl.Overlaps(Q=saddle.overlaps.Q, R=R, T=np.eye(2))
@@ -367,7 +367,7 @@ def test_a_schedule_reaches_its_goal_at_the_reported_time_and_no_neighbour_soone
 
 
 def test_wide_students_recover_more_from_small_starts_alone():
-    """Counted run by run from the records, and held against the rows and the caption."""
+    """Counted run by run from the records, and compared with the rows and the caption."""
     rows = {
         row.item: row
         for row in starts._shown(readings.load_recorded("starts"))

@@ -1,4 +1,4 @@
-"""Beyond the papers, fixed points of citton2025's setting: every branch a second way."""
+"""Beyond the papers, fixed points of citton2025's setting: every branch by a second route."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Beyond the papers, second layers and drift: every number a second way."""
+"""Beyond the papers, second layers and drift: every number by a second route."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_a_simulated_student_follows_its_teachers_at_that_distance():
 @pytest.mark.slow
 @pytest.mark.parametrize(("g", "ratio"), [(tl.Erf(), 1.0), (tl.Erf(), 10.0), (tl.ReLU(), 3.0)])
 def test_students_part_at_the_rate_of_the_eigenvalue(g, ratio):
-    """d ln(R_11 - R_12)/dα of students beside the saddle, made of weights; and the laws in v."""
+    """d ln(R_11 - R_12)/dα of students next to the saddle, made of weights; and the laws in v."""
     one, fixed = layers.of_one(g, ratio), layers.of_one(g, 0.0)
     scenario = layers.problem(g)
     point = tl.online.plateau(scenario, layers.START, 0, readout_rate=ratio).point

@@ -38,7 +38,7 @@ def test_terms_of_the_series_are_counted_as_by_hand():
 
 
 def test_three_fields_are_left_where_one_is_repeated_by_quadrature():
-    """⟨θ(u) v₊ w₊⟩ by a grid over u and v, and a closed average over w given both."""
+    """⟨θ(u) v₊ w₊⟩ by a grid over u and v, and a closed average over w given u and v."""
     C = np.array([[1.0, 0.3, -0.4], [0.3, 0.7, 0.2], [-0.4, 0.2, 1.5]])
     x, weights = np.polynomial.legendre.leggauss(200)
     x, weights = 6 * (x + 1), 6 * weights  # 0 to 12 standard deviations

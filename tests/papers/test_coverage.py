@@ -1,4 +1,6 @@
-"""Every statement of a paper has its rows, or a reason; every row cites where it stands."""
+"""Every statement of a paper has its rows, or a reason; every row cites the place of its
+statement.
+"""
 
 from pathlib import Path
 

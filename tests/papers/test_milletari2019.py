@@ -62,7 +62,7 @@ def test_101_directions_are_flat_for_every_activation_with_softmax():
 
 @pytest.mark.slow
 def test_only_those_of_the_blank_pixels_are_flat_with_sigmoids():
-    """Ten outputs of their own cannot be shifted together: 75 directions, as the authors have."""
+    """Ten separate outputs cannot be shifted together: 75 directions, as the authors have."""
     assert ALWAYS_ZERO["sigmoid"] == BLANK
     blank, unit, constant = flat_directions("sigmoid")
     assert blank.max() < 1e-13
@@ -95,7 +95,7 @@ def test_a_mean_over_epochs_weighs_a_record_by_the_time_around_it():
 
 
 def test_zero_eigenvalues_of_relus_come_out_with_either_sign():
-    """So that "less than zero" counts rounding, and α needs to say what is zero."""
+    """A count of "less than zero" therefore includes rounding, and α needs a tolerance."""
     data = tl.spectra.curved_examples()
     network = tl.spectra.Classifier(data.sizes(10), tl.ReLU())
     run = tl.spectra.train(network, data, epochs=20, runs=6, recorded=(20,))
@@ -117,7 +117,7 @@ def test_the_epoch_of_a_level_is_found_between_records():
 
 @pytest.mark.slow
 def test_a_network_that_is_stuck_has_a_layer_that_is_dead():
-    """8-2 and 10-2 alike: no example opens a unit of the first or of the second layer."""
+    """In 8-2 and in 10-2 no example opens a unit of the first or of the second layer."""
     for hidden in (TWO, (10, 2)):
         run = trained(TEXT, "linear", hidden, "ReLU", STUCK_EPOCH, 100, (STUCK_EPOCH,), ())
         p = float(run["labels"].mean())

@@ -1,4 +1,4 @@
-"""oostwal2019: the second routes to what its rows say of slips."""
+"""oostwal2019: second routes for the rows on slips of the paper."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Published numbers: the verdict is earned; papers and their sections are found."""
+"""Published numbers: verdicts follow from the numbers; papers and their sections are found."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Plateaus of many activations: every number a second way.
+"""Plateaus of many activations: every number by a second route.
 
 Fast: averages over two fields at the recorded saddles.  Slow: runs of finite networks, the length
 of a plateau read off a curve, and a recorded unit computed again.
@@ -132,7 +132,7 @@ def test_disturbed_solutions_heal_below_the_recorded_rate_and_grow_above(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", plateaus.QUICK)
 def test_the_saddle_turns_round_at_the_recorded_rate(name):
-    """Followed from η = 0.1, where students differ in the parts of their own."""
+    """Followed from η = 0.1, where students have different parts outside the teachers' span."""
     s, (Q, C, R) = plateaus.scenario(plateaus.units()[name]), saddle(name)
     start = tl.Overlaps(Q=(Q - C + 0.02) * np.eye(K) + C, R=np.full((K, K), R), T=s.T)
     along = tl.online.branch(s, start, 0.1, until=10.0, step=0.1, max_steps=250)

@@ -82,7 +82,7 @@ def test_one_reading_is_not_several():
 
 
 def test_looking_again_and_again_does_not_decide_wrongly_more_often_than_the_level():
-    """400 claims that do not hold, four looks each: at most Binomial(400, 0.01), 4 ± 2."""
+    """400 claims that do not hold, tested four times each: at most Binomial(400, 0.01), 4 ± 2."""
     random = np.random.default_rng(5)
     rows = [
         sequential_claim("p", "i", lambda first, count: random.normal(size=count))

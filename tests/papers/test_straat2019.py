@@ -17,7 +17,7 @@ from tutelage.papers.straat2019 import equations, runs
     ],
 )
 def test_equation_6_summed_is_the_mean_over_examples(i, fields, sign):
-    """⟨δ_i f⟩ by drawing examples: knows neither eq. (5) nor eq. (6)."""
+    """⟨δ_i f⟩ from drawn examples, which uses neither eq. (5) nor eq. (6)."""
     start = runs.start_2()
     rng = np.random.default_rng(7)
     f = rng.multivariate_normal(np.zeros(4), np.asarray(start.covariance), size=400_000)
@@ -84,7 +84,7 @@ def test_two_students_share_a_teacher_and_not_in_halves():
 
 @pytest.mark.slow
 def test_the_end_of_fig_4_is_a_minimum_of_the_error_over_the_weights():
-    """The second route to 0.9463: Newton on ε_g(J), which knows no equations of motion."""
+    """The second route to 0.9463: Newton's method on ε_g(J), without the equations of motion."""
     scenario = tl.Scenario(tl.Committee(2, tl.ReLU()), tl.Committee(3, tl.ReLU()))
 
     @jax.jit

@@ -1,4 +1,4 @@
-"""Verdicts do not change unseen: every row is held against ``verdicts.csv``.
+"""Verdicts do not change unnoticed: every row is compared with ``verdicts.csv``.
 
 Sections that take seconds are computed here; all of them by `tests/report/test_whole_report.py`.
 """

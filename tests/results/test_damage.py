@@ -1,4 +1,4 @@
-"""Damage: a file that is not what was saved is refused in words, whatever became of it."""
+"""Damage: files that differ from what was saved are refused with a reason."""
 
 import warnings
 

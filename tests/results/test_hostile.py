@@ -1,4 +1,4 @@
-"""A file from somebody else can do nothing but be read (docs/files.md has the promise).
+"""A file from somebody else can only be read (docs/files.md has the promise).
 
 By hand: every attack that was ever found.  By mutation, in the slow tests: some hundred files, each
 of which is refused in words or gives a right result, writes nothing, starts nothing, and takes
@@ -68,7 +68,7 @@ def swept() -> xr.Dataset:
 @pytest.mark.parametrize("place", ["fixed", "over"])
 @pytest.mark.parametrize("nested", [False, True], ids=["flat", "nested"])
 def test_no_file_sets_what_only_a_caller_may(argument, value, place, nested, tmp_path, monkeypatch):
-    """`sweeps.run` of a file cannot be told where to store, who computes, and to begin again."""
+    """A file of `sweeps.run` cannot set the store, the workers, or whether to start over."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "connected", lambda *_: pytest.fail("a scheduler was asked"))
     Path("somewhere").mkdir()
@@ -350,7 +350,7 @@ def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_pat
 
 @pytest.mark.parametrize("method", [8, 12, 14, 99], ids=["deflate", "bzip2", "lzma", "unknown"])
 def test_an_archive_that_names_another_compression_is_refused(method, tmp_path):
-    """Plain bytes that are said to be compressed make each decompressor fail in its own way."""
+    """Plain bytes that claim to be compressed make each decompressor fail in a different way."""
     path = tmp_path / "kept.npz"
     np.savez(path, head=np.array("{}"), x=np.arange(5.0))
     content = bytearray(path.read_bytes())
@@ -456,7 +456,7 @@ def test_a_lock_that_is_a_link_is_refused_in_words(tmp_path):
 
 
 def mutated(content: bytes, seed: int) -> bytes:
-    """Some bytes changed, cut, doubled or exchanged, and numbers made large, as a seed says."""
+    """Some bytes changed, cut, doubled or exchanged, and numbers made large, by a seed."""
     chance = random.Random(seed)
     changed = bytearray(content)
     for _ in range(chance.choice([1, 1, 2, 5, 20])):
@@ -480,7 +480,7 @@ def mutated(content: bytes, seed: int) -> bytes:
 
 
 def signed(content: bytes, suffix: str) -> bytes:
-    """The same with a right checksum, so that nothing is refused because of that alone."""
+    """The same file with a right checksum, so that the checksum is not the reason of a refusal."""
     if suffix == ".csv":
         below = content.partition(b"\n")[2]
         return f"# checksum: {checksum.of(below)}\n".encode() + below
@@ -494,7 +494,7 @@ def signed(content: bytes, suffix: str) -> bytes:
 
 @pytest.fixture
 def nothing_happens(monkeypatch, tmp_path):
-    """Processes, connections, imports of a file's choice and writes outside of one folder fail."""
+    """Processes, connections, imports named by a file, and writes outside of one folder fail."""
 
     def forbidden(*_, **__):
         raise AssertionError("a file made something happen")
@@ -548,7 +548,9 @@ def _outcome(path: Path) -> str:
 
 
 def _costs_too_much(loaded: xr.Dataset) -> bool:
-    """A number that grew: what a user would have to wait for is no matter of safety."""
+    """Whether a number has grown so much that the computation would take too long, which is no
+    question of safety.
+    """
     until = loaded.attrs.get("until", 1.0)
     return not isinstance(until, Real) or until > 100
 

@@ -1,4 +1,6 @@
-"""A checkpoint is whole at any time, belongs to its work, and is written whatever ends it."""
+"""A checkpoint is complete at any time, belongs to one computation, and is written whatever ends
+it.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Files: whole or not there, whatever happens, and refused before work if they cannot be."""
+"""Files: complete or absent, whatever happens, and refused before any work if they cannot be
+written.
+"""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Compiled programs are code: what anybody else could have written is not read."""
+"""Compiled programs are code: files that another user could have written are not read."""
 
 import os
 import stat

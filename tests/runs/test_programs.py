@@ -1,4 +1,6 @@
-"""Calls with equal programs compile nothing new, others do: held against what JAX compiles."""
+"""Calls with equal keys of programs compile nothing new, others do: compared with what JAX
+compiles.
+"""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Long work says how far it is and how long the rest takes; short work says nothing in a log."""
+"""Long work prints its progress and remaining time; short work prints nothing in a log."""
 
 import io
 import re
@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 
 
 def log_of(monkeypatch):
-    """What is written to stderr from now on, which is no terminal; the first line comes soon."""
+    """The text written to stderr from now on, which is no terminal; the first line comes soon."""
     written = io.StringIO()
     monkeypatch.setattr("sys.stderr", written)
     monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 0.05)
@@ -111,7 +111,7 @@ def test_a_sweep_prints_its_points_per_second(monkeypatch):
 
 
 class Told(list, Progress):
-    """Stands for every Progress: what it is told, of how much, in which units."""
+    """A replacement of Progress that stores its arguments."""
 
     def __call__(self, wanted, total=None, what="examples"):
         self.total, self.what = total, what

@@ -1,4 +1,4 @@
-"""Arguments go into attributes and come back as they were, or it is said why not."""
+"""Arguments go into attributes and come back unchanged, or with a reason why not."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,20 +23,20 @@ VALUES = [
 
 @recorded(name="runs.test_verb")
 def verb(value, *, times=None, progress=False):
-    """A verb that records what it is called with."""
+    """A public function that records its arguments."""
     return xr.Dataset(attrs={"outcome": "reached"})
 
 
 @pytest.fixture(autouse=True)
 def public(monkeypatch):
-    """The package has the verb while a test runs."""
+    """Add the function to the package while a test runs."""
     monkeypatch.setattr(public_names, "COMPUTING", (*public_names.COMPUTING, "runs"))
     monkeypatch.setattr("tutelage.runs.test_verb", verb, raising=False)
     monkeypatch.setattr("tutelage.runs.__all__", ["test_verb"], raising=False)
 
 
 def back(value, tmp_path):
-    """The argument as a saved and loaded file gives it back."""
+    """The argument as read from a saved file."""
     results.save(verb(value), tmp_path / "made.nc")
     return recompute.argument(results.load(tmp_path / "made.nc"), "value")
 

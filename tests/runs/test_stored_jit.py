@@ -214,7 +214,7 @@ def test_a_function_of_the_user_is_not_stored(store):
 
 
 class Pretender(tl.ReLU):
-    """A unit of a user's that looks like one of the package."""
+    """A user's unit that looks like a unit of the package."""
 
     def __repr__(self):
         return "ReLU()"

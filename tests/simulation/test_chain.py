@@ -76,7 +76,7 @@ WAYS = [(2, [2.0], 5), (5, SOME_TIMES, 5), (1, None, 1), (70, [2.0], 70)]  # bat
     "units, ways", [(1, [(2, SOME_TIMES, 4)]), pytest.param(3, WAYS, marks=pytest.mark.slow)]
 )
 def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, ways, monkeypatch):
-    """Bit for bit, with starts of their own."""
+    """Bit for bit, with different starts."""
     c = tl.Committee(units, tl.Erf())
     scenario, N = tl.Scenario(c, c), 40
     start = tl.simulation.random_start(scenario, dimension=N, runs=5, seed=2)
@@ -96,7 +96,7 @@ def test_a_run_is_the_same_in_any_batch_and_between_any_times(units, ways, monke
 
 @pytest.mark.parametrize("begin, end", [(-5, 3), (3, 5), (14, 40), (-1, 16)])
 def test_a_loop_of_known_length_learns_the_same_examples(begin, end, monkeypatch):
-    """As on a GPU: the others of a block are forgotten."""
+    """As on a GPU: examples of a block beyond the loop are dropped."""
 
     def learn(i, seen):
         return 17 * seen + i

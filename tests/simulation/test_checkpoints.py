@@ -1,4 +1,6 @@
-"""However runs are cut into batches, recorded or interrupted, they are the same to the last bit."""
+"""Runs are the same to the last bit, however they are split into batches, recorded or
+interrupted.
+"""
 
 import os
 import sys

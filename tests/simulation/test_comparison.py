@@ -15,7 +15,7 @@ from tutelage.simulation.interpolated_theory import theory_at
 
 
 def rejections(count, level, **made):
-    """How many of so many correct theories are rejected."""
+    """Number of rejections of correct theories."""
     draw = np.random.default_rng(11)
     return sum(
         not compare(theory(), ensemble(draw, **made), level=level, bias=0.0, seed=s).agrees

@@ -1,4 +1,5 @@
-"""Random numbers by address: their laws, their independence, and that only the address counts.
+"""Random numbers by address: their laws, their independence, and that nothing but the address
+matters.
 
 Levels: every p-value has to exceed 10⁻³/n for n tests in a group, with fixed seeds.
 """
@@ -123,7 +124,7 @@ def test_no_degree_of_freedom_leaves_nothing():
 
 
 def test_a_rejected_try_changes_no_other_lane():
-    """With ν = 2 one try in twenty is rejected."""
+    """With ν = 2 one in twenty tries is rejected."""
     everything = draw_chi(addresses(64, 50), jnp.float64(2), 2)
     for run in (0, 17):
         one = draw_chi(Address.of(run_keys(3, run, 1), jnp.arange(50)[:, None]), jnp.float64(2), 2)

@@ -121,7 +121,7 @@ SKEW = np.array([[1.0, 0.9], [0.9, 1.5]])
 
 @pytest.mark.parametrize("K", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_teachers_that_are_not_orthogonal_part_as_they_walk(K):
-    """T_nm ← (1 - δ/N)² T_nm for n ≠ m and norms kept, in the weights and in the chain's factor."""
+    """T_nm ← (1 - δ/N)² T_nm for n ≠ m at fixed norms, in the weights and in the chain's factor."""
     N, runs, delta, steps = 30, 3, 6.0, 20
     s = tl.Scenario(tl.Committee(K, tl.Erf()), tl.Committee(2, tl.Erf()), SKEW, drift=delta)
     begin = tl.Overlaps(0.5 * np.eye(K), np.full((K, 2), 0.1), SKEW)
@@ -147,7 +147,7 @@ def test_teachers_that_are_not_orthogonal_part_as_they_walk(K):
 @pytest.mark.slow
 @pytest.mark.parametrize(("verb", "K"), [("chain", 2), ("chain", 3), ("network", 1)])
 def test_runs_follow_teachers_that_part(verb, K):
-    """Within five standard errors of the theory, and far from one whose T stays as it is."""
+    """Within five standard errors of the theory, and far from a theory with constant T."""
     s = tl.Scenario(*(tl.Committee(k, tl.Erf()) for k in (K, 2)), SKEW, drift=0.5)
     begin = tl.Overlaps(0.5 * np.eye(K), 0.3 * np.eye(K, 2) + 0.2, SKEW)
     options = {"until": 2.0, "times": [0.0, 1.0, 2.0]}

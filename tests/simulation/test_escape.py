@@ -1,4 +1,4 @@
-"""Escape from a plateau: known curves leave when they should, and who stays is not forgotten."""
+"""Escape from a plateau: known curves leave at known times, and runs that stay are counted."""
 
 import numpy as np
 import pytest

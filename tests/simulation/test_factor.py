@@ -1,4 +1,4 @@
-"""The factor of the overlaps: what it stands for, and what an example does to it."""
+"""The factor of the overlaps: its definition, and its change by an example."""
 
 from functools import partial
 

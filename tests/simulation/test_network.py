@@ -106,7 +106,7 @@ def test_the_first_example_changes_overlaps_by_the_rates_of_the_theory_on_averag
 
 @pytest.mark.slow
 def test_signs_differ_from_gaussian_inputs_if_there_are_few():
-    """With four inputs the test tells them apart; with 400 both agree with the theory, above.
+    """With four inputs the test distinguishes them; with 400 both agree with the theory, above.
 
     |ξ|² = N for signs, while Gaussian inputs have ⟨δ_i δ_k |ξ|²⟩ > N ⟨δ_i δ_k⟩.
     """

@@ -1,4 +1,4 @@
-"""What a system observes more is recorded, kept, averaged and relabelled with the rest."""
+"""Additional observables of a system are recorded, stored, averaged and relabelled."""
 
 import numpy as np
 import pytest

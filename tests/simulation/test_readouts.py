@@ -92,7 +92,7 @@ def one_step(N, draws, v=V):
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["chain", pytest.param("network", marks=pytest.mark.slow)])
 def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(verb):
-    """Within five standard errors, which without noise, decay or an output it would not be."""
+    """Within five standard errors; without noise, decay or an output they differ by more."""
     N, runs = 12, 2**14
     options = {"dimension": N, "until": 1 / N, "times": [0.0, 1 / N], "runs": runs, "seed": 3}
     result = getattr(tl.simulation, verb)(scenario(), START, **RATES, **options)
@@ -205,7 +205,7 @@ def test_linear_units_end_at_the_error_of_the_closed_form():
 
 @pytest.mark.slow
 def test_an_odd_unit_with_the_other_sign_in_both_layers_learns_the_same():
-    """To the last bit: outputs are the same, and so is what is learned, up to the sign."""
+    """To the last bit: outputs are equal, and so are the changes, up to the sign."""
     J, B = W[:2], W[2:]
     sign = np.array([-1.0, 1.0])
     options = {"dimension": 9, "until": 2.0, "runs": 2, **RATES}
@@ -333,7 +333,7 @@ def test_runs_are_the_same_however_they_are_cut(whole, monkeypatch, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 2])
 def test_three_units_learn_the_same_in_a_batch_of_any_size(batch):
-    """Bit for bit, as two do: more than two are kept in arrays."""
+    """Bit for bit, as for two units: more than two units are stored in arrays."""
     three = tl.Committee(3, tl.Erf(), [[1.0, -0.5, 0.3], [0.2, 0.7, -1.0]])
     s = tl.Scenario(three, three, label_noise=0.2, readout_decay=0.1)
     start = tl.Overlaps(np.diag([0.3, 0.4, 0.5]), 0.1 * np.eye(3), np.eye(3))
@@ -474,7 +474,7 @@ def test_readouts_that_do_not_fit_are_refused_by_name(v, message):
     ],
 )
 def test_every_run_may_begin_with_a_different_readout(verb, readout_rate):
-    """A run is what it is among others with the same readout, whether this learns or stays."""
+    """A run is the same alone and among others, whether the readout learns or is fixed."""
     several = np.stack([V, -V, V[::-1]])
     options = {**COMMON, "runs": 3, "readout_rate": readout_rate}
     run = getattr(tl.simulation, verb)

@@ -124,7 +124,7 @@ def test_runs_are_relabelled_towards_a_reference():
 
 
 def test_students_with_different_starts_are_not_relabelled_where_teachers_are():
-    """At the end both relabellings would do; the start, Q_11 ≠ Q_22, decides."""
+    """At the end both relabellings are possible; the start, Q_11 ≠ Q_22, decides."""
     run = ensemble(runs=1, K=2, M=2)
     run["Q"][0, 0] = np.diag([0.2, 0.3])
     run["R"][0, 0] = 0.0

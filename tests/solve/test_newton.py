@@ -1,4 +1,4 @@
-"""Newton's method: known roots, its order, what it does where it cannot go on."""
+"""Newton's method: known roots, its order, and its behaviour where it fails."""
 
 import numpy as np
 import pytest
@@ -108,7 +108,7 @@ def test_what_is_rounding_takes_no_step():
 
 
 def test_a_family_of_roots_is_reached_across_it():
-    """x = y², where det J = x - y² vanishes, with errors of f that J knows nothing of.
+    """x = y², where det J = x - y² vanishes, with errors of f that J does not contain.
 
     They lead y along the family by error/(x - y²), and x - y² grows by the square of that.
     """

@@ -1,4 +1,4 @@
-"""The stepper: known solutions, the published coefficients, and who ends when."""
+"""The stepper: known solutions, the published coefficients, and the ends of runs."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_the_error_falls_with_the_fifth_power_of_the_step():
 
 
 def test_runs_do_not_know_of_each_other():
-    """The same operations on each run, whoever else is on the way.
+    """The operations on a run do not depend on the other runs.
 
     Batches may round differently.  Rounding changes an estimated error of the size of the
     tolerance, 10⁻⁸, by 2⁻⁵²/10⁻⁸ of itself, the next step by a fifth of that, and so the error

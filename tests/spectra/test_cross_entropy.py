@@ -24,7 +24,7 @@ def sixty_digits():
 
 
 def exact_terms(z, y, output):
-    """Loss, gradient and second derivatives by the logits of one example, as probabilities say."""
+    """Loss, gradient and second derivatives by the logits of one example, from probabilities."""
     z = [mp.mpf(float(x)) for x in z]
     if output == "sigmoid" or len(z) == 1:
         p = [1 / (1 + mp.exp(-x)) for x in z]
@@ -44,7 +44,7 @@ def exact_terms(z, y, output):
 
 
 def logits_of(margin, outputs):
-    """The best class is ahead of the others, which are not alike, by about the margin."""
+    """The best class is ahead of the others, which are all different, by about the margin."""
     return np.array([margin, -0.4, 0.1, -1.3][:outputs])
 
 

@@ -1,4 +1,4 @@
-"""Examples: what is drawn is as it is said to be, and what cannot be used is refused."""
+"""Examples: drawn as documented; unusable examples are refused."""
 
 import sys
 

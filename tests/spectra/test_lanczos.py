@@ -1,4 +1,4 @@
-"""Lanczos and what stands on it, against dense matrices of known spectra."""
+"""Lanczos and the functions that use it, against dense matrices of known spectra."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Training: batches are single runs, records are what they say, files compute again."""
+"""Training: batches equal single runs, records are correct, files can be computed again."""
 
 import numpy as np
 import optax

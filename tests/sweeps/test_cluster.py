@@ -1,4 +1,4 @@
-"""Real processes: whatever is killed, finished points stay and the result is the same."""
+"""Real processes: finished points stay and the result is the same, whatever is killed."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ LIMIT_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def whole():
-    """What an undisturbed run in this process gives."""
+    """The result of an undisturbed run in this process."""
     return study(OVER)
 
 
@@ -62,7 +62,7 @@ def workers_of(process):
 
 
 def lives(process):
-    """Whether it runs; one that has ended and that nobody has asked about does not."""
+    """Whether a process runs; a finished one whose exit code was not read does not."""
     import psutil
 
     try:
@@ -73,7 +73,7 @@ def lives(process):
 
 @contextlib.contextmanager
 def script(store, workers):
-    """A sweep in a process of its own, ended at the end of the block with all that it started."""
+    """A sweep in a separate process, ended at the end of the block with all of its children."""
     command = [sys.executable, "-c", SCRIPT, str(store), str(workers)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
     everyone = []
@@ -226,7 +226,7 @@ def test_ctrl_c_ends_at_once_with_what_was_finished(whole, tmp_path, workers):
 
 @contextlib.contextmanager
 def by_hand(*options, environment=()):
-    """A scheduler and a worker, as one starts them in two terminals."""
+    """A scheduler and a worker, as started in two terminals."""
     dask = [sys.executable, "-m"]
     scheduler_options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
     with contextlib.ExitStack() as stack:

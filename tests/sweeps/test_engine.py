@@ -1,4 +1,4 @@
-"""Which groups workers get, and what becomes of groups whose workers are killed."""
+"""The groups that workers get, and the groups of killed workers."""
 
 import contextlib
 import itertools
@@ -49,7 +49,7 @@ class Cluster:
         return future
 
     def wait(self, futures, seconds):
-        """One group of each worker is finished, or ends it."""
+        """One group of each worker is finished, or ends its worker."""
         done = []
         for address, waiting in list(self._workers.items()):
             if waiting and self.deadly & set(waiting[0].points):

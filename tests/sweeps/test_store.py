@@ -1,4 +1,4 @@
-"""What is finished stays, is found again, and is never mixed with something else."""
+"""Finished points stay, are found again, and are never mixed with other points."""
 
 import fcntl
 import json

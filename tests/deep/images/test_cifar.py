@@ -1,4 +1,4 @@
-"""CIFAR-10: what is read is what was written, and nothing that is not the official file is read."""
+"""CIFAR-10: images are read as they were written, and only official files are read."""
 
 import io
 import tarfile

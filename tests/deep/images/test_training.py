@@ -1,4 +1,4 @@
-"""ConvNets that learn: by plain steps, with falling loss, and interrupted as if they were not."""
+"""ConvNets that learn: literal steps, falling loss, and equal results after interruptions."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,9 @@ SMALL = {
 
 
 def stripes(number, seed):
-    """Images of two classes that a small network can tell apart: horizontal, vertical stripes."""
+    """Images of two classes that a small network can distinguish: horizontal and vertical
+    stripes.
+    """
     random = np.random.default_rng(seed)
     labels = random.integers(0, 2, number)
     wave = 100 * (np.arange(SIZE) // 2 % 2)

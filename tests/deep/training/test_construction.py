@@ -1,4 +1,4 @@
-"""Teachers and students are built as tian2020, Section 8.16, or its code has them."""
+"""Teachers and students are built as in tian2020, Section 8.16, or in its code."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A file is enough to train again, to the last bit."""
+"""A saved file is enough to train again, to the last bit."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Training: the batch is the literal loop, interrupted runs go on, students specialize."""
+"""Training: a batch equals the literal loop, interrupted runs continue, students specialize."""
 
 import equinox as eqx
 import numpy as np
@@ -94,7 +94,7 @@ def test_a_step_goes_down_the_automatic_derivative(hidden):
 
 @pytest.mark.parametrize("fresh", [True, False])
 def test_no_run_depends_on_other_runs_of_its_batch(fresh, monkeypatch):
-    """On a CPU every run is a group, on a GPU all are one."""
+    """On a CPU every run is a group, on a GPU all runs are one group."""
     what, groups = begun(4, fresh)
     after = learned(what, groups)
     alone = learned(*begun(1, fresh))
@@ -137,7 +137,9 @@ def test_runs_differ_and_polarities_share_everything_else(small):
 
 
 def test_batches_that_were_joined_can_be_parted_again():
-    """A checkpoint of runs in one batch, from a GPU, goes on where every run is its own."""
+    """A checkpoint of runs in one batch, from a GPU, continues where every run is a separate
+    group.
+    """
     given, groups = begun(3)
     students = first_students(given)
     parts = split_into_groups(students, groups)
@@ -146,7 +148,7 @@ def test_batches_that_were_joined_can_be_parted_again():
 
 
 class Interrupted(Exception):
-    """What a user does who cannot wait."""
+    """An interruption by the user."""
 
 
 def stopped_at(when):
@@ -252,7 +254,7 @@ def test_a_run_that_diverges_is_an_outcome():
 
 
 def test_what_is_no_number_stays_none_in_a_network():
-    """Otherwise the loss of a run whose filters are lost is that of its last biases."""
+    """Otherwise the loss of a run with filters that are NaN would be that of its last biases."""
     lost = tl.deep.Network(
         (jnp.full((2, 3), jnp.nan), jnp.ones((3, 1))), (jnp.zeros(3), jnp.zeros(1))
     )

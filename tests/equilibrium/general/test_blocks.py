@@ -1,4 +1,4 @@
-"""Names of states: by what they are, not by how their units are numbered."""
+"""Names of states depend on the overlaps, not on the numbers of the units."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tutelage.equilibrium.general.blocks import (
 
 
 def state(R, Q=None, T=None):
-    """Students that have nothing in common but their part in the teachers' span."""
+    """Students that are orthogonal outside of the teachers' span."""
     R = np.array(R, dtype=float)
     M = R.shape[1]
     T = np.eye(M) if T is None else T

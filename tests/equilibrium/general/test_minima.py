@@ -1,4 +1,4 @@
-"""Minima over all overlaps: derivatives, the states of the paper, and what lies beyond them."""
+"""Minima over all overlaps: derivatives, the states of the paper, and other states."""
 
 import itertools
 import math
@@ -251,7 +251,7 @@ def free_energy_of(name, K, load, Q, R):
     [("relu", 9.0, [-0.04, 0.5, 0.04]), ("erf", 100.0, [-0.115, 0.562, 0.0137])],
 )
 def test_negative_specialization_of_three_units_is_a_saddle(name, load, guess):
-    """oostwal2019 has R < S as a minimum; in all overlaps together it has a way down for K = 3.
+    """oostwal2019 has R < S as a minimum; in all overlaps it has a descending direction for K = 3.
 
     Each student avoids one teacher; the way down lets it choose between the other two, round
     the circle.  Second differences of βf in numpy along that way confirm the eigenvalue.
@@ -301,7 +301,7 @@ def test_a_descent_that_ends_on_a_saddle_is_not_listed(monkeypatch):
 
 @pytest.mark.slow
 def test_large_relu_committees_have_partially_negative_minima():
-    """Appendix D of oostwal2019 for one student, for seven, and for all: K = 8, α = 20."""
+    """Appendix D of oostwal2019 for one, for seven and for all students: K = 8, α = 20."""
     results = {s.name: s for s in minima(scenario(8, 8, tl.ReLU()), 20.0, starts=27)}
     assert list(results)[:2] == [
         "specialized",

@@ -1,4 +1,4 @@
-"""Phases of one activation: held against its states and transitions, and known limits."""
+"""Phases of one activation, compared with its states, transitions, and known limits."""
 
 import math
 

@@ -17,7 +17,7 @@ UNITS = {"Erf": tl.Erf(), "ReLU": tl.ReLU()}
 
 
 def honest(estimate, exact) -> bool:
-    """Ten digits, and an error estimate that does not understate."""
+    """Ten digits, and an error estimate that is at least the true error."""
     difference = abs(estimate.value - float(exact))
     return difference <= estimate.error and estimate.error < 1e-10 * estimate.value
 
@@ -229,7 +229,7 @@ def test_a_single_unit_may_jump():
 
 
 def test_a_single_steep_swish_does_not_jump_but_has_a_state_opposite_to_the_teacher():
-    """κ'(−1) = ⟨g'(u) g'(−u)⟩ < 0: next to R = −1 there is a minimum, on a curve of its own.
+    """κ'(−1) = ⟨g'(u) g'(−u)⟩ < 0: next to R = −1 there is a minimum, on a separate curve.
 
     α = R/[(1−R²) κ'(R)] > 0 there is lowest where it turns; κ' by Gauss–Hermite quadrature, whose
     error falls sevenfold with 50 more nodes: from 250 to 300 the load changes by 1e-4 of itself.

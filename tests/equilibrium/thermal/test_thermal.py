@@ -77,7 +77,7 @@ def test_states_are_stationary_points_of_the_free_energy_in_mpmath(name, load, T
 
 
 def extremal_in_q(kernel, R, q, arguments):
-    """βf/K at its extremum over q, found anew for each R."""
+    """βf/K at its extremum over q, computed for each R."""
     slope = lambda q: mp.diff(lambda x: reference.quenched(kernel, R, x, *arguments), q)  # noqa: E731
     return reference.quenched(kernel, R, mp.findroot(slope, (q, q - (1 - q) / 1000)), *arguments)
 
@@ -338,7 +338,7 @@ def test_below_the_nishimori_temperature_students_agree_first():
 
 
 def test_all_roots_of_one_overlap_are_found():
-    """ReLU at T = 1e-5: a step survives, with three q for one R (below 1e-5 < T < 1e-4)."""
+    """ReLU at T = 1e-5: a step remains, with three q for one R (below 1e-5 < T < 1e-4)."""
     theory = setting_of(tl.ReLU(), INF, 1e-5, "quenched", 0.0).theory
     (result,) = roots(theory, np.array([0.5]))
     F = theory.equations(Point(np.full(len(result), 0.5), result, 0.0)).F[:, 0]

@@ -1,4 +1,4 @@
-"""The soonest way to a given error: constant learning rates and schedules."""
+"""Learning rates and schedules that reach a given error soonest."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,9 @@ LAYERS = tl.Scenario(tl.Committee(1, tl.Erf(), [0.5]), tl.Committee(1, tl.Erf())
 
 @pytest.mark.slow
 def test_both_layers_and_batches_reach_the_error_at_the_reported_time():
-    """With η_v = η/2 and two examples for each step; in `evolve` both rates are given apart."""
+    """With η_v = η/2 and two examples for each step; `evolve` takes both rates as separate
+    arguments.
+    """
     options = {"readout_rate": 0.5, "batch": 2}
     best = best_schedule(LAYERS, PERCEPTRON_START, error=1e-4, **options)
     for eta, time in (

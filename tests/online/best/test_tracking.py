@@ -1,4 +1,4 @@
-"""How to follow teachers that drift best."""
+"""Learning rates and weight decays that follow drifting teachers best."""
 
 import numpy as np
 import pytest

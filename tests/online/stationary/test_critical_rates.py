@@ -82,7 +82,7 @@ def unstable_above(slope, K):
 
 
 def holds_from_both_sides(estimate, exact, rounding=1.0):
-    """True error ≤ estimate ≤ 100 times the true error, or so many roundings of the value."""
+    """True error ≤ estimate ≤ 100 times the true error, or a number of roundings of the value."""
     true = abs(estimate.value - exact)
     return true <= estimate.error <= 100 * max(true, rounding * np.spacing(exact))
 
@@ -162,7 +162,7 @@ def test_the_solution_of_correlated_teachers_has_their_correlations(c):
 
 @pytest.mark.parametrize("coarse", [-1e-6, -3e-8, 1e-10, 2e-7, 1e-4])
 def test_the_error_of_a_bisection_is_what_a_wider_tolerance_changes(coarse):
-    """Not less, and not more than half as much again, beyond the widths of the intervals."""
+    """At least this change, and at most 1.5 times it, beyond the widths of the intervals."""
     width, value = 1e-9, 1.5
 
     def escapes(eta, tolerance=critical_rates.FINE):
@@ -201,7 +201,9 @@ def test_a_single_relu_has_neither_a_plateau_nor_a_rising_error(of_single):
 
 @pytest.mark.slow
 def test_the_plateau_of_three_erf_units_is_that_of_small_rates():
-    """At 0.8 of the rate of instability runs linger beside another one, with a fold at 1.6524."""
+    """At 0.8 of the rate of instability runs linger next to another saddle, with a fold at
+    1.6524.
+    """
     three = tl.Committee(3, tl.Erf())
     scenario = tl.Scenario(three, three)
     start = tl.Overlaps(Q=np.diag([0.1, 0.15, 0.2]), R=1e-3 * np.eye(3), T=scenario.T)

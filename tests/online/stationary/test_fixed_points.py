@@ -164,7 +164,7 @@ def test_a_family_of_solutions_is_reported_once():
 
 
 def shared_teacher(share, error=0.0):
-    """Two students that share one teacher, J_1 = a B and J_2 = (1 - a) B, as if it were found."""
+    """Two students that share one teacher, J_1 = a B and J_2 = (1 - a) B."""
     J = np.array([[share], [1 - share]])
     nothing = np.zeros(5, dtype=complex)
     return tl.online.FixedPoint(
@@ -188,7 +188,7 @@ def test_one_member_of_a_family_without_error_is_listed(error, kept):
 
 
 def test_a_step_that_does_not_exist_ends_the_way_and_not_the_search(graded, monkeypatch):
-    """An eigenvalue of exactly η on the way from a start, met by chance at η = 1.25."""
+    """An eigenvalue of exactly η during the search from a start, as met by chance at η = 1.25."""
 
     def singular(matrix, vector):
         raise np.linalg.LinAlgError("Singular matrix")

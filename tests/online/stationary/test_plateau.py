@@ -67,7 +67,7 @@ def test_the_ends_of_the_plateau_are_where_evolve_has_a_tenth_more_and_less(foun
 
 @pytest.mark.parametrize("rate", [0.2, ETA, 1.5])
 def test_the_error_of_the_length_holds_from_both_sides(rate):
-    """Against a thousand times smaller a tolerance, which is exact by comparison."""
+    """Against a tolerance a thousand times smaller, which counts as exact."""
     scenario, start = erf()
     result, flow = plateau(scenario, start, rate), Flow(scenario)
     run = steps(flow, flow.vector(start), rate, 2 * result.ends, tolerance=1e-13)
@@ -103,7 +103,9 @@ def made_up_run(flow, states):
 
 
 def test_a_saddle_far_from_the_run_is_not_its_plateau(found):
-    """Newton's method leads to the saddle from far away, too; the error tells that it is far."""
+    """Newton's method leads to the saddle from far away, too; the difference of errors shows the
+    distance.
+    """
     flow, saddle_at = Flow(erf()[0]), found.point.vector
     far, near = 0.75 * saddle_at, saddle_at + 1e-3
     reached, _ = polished("start", flow, rate_of(ETA), far)

@@ -1,4 +1,4 @@
-"""Who observes whom, and who is aligned: known cases in the plane, and boundaries walked along."""
+"""Observers and aligned nodes: known cases in the plane, and boundaries sampled point by point."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,9 @@ def network_of(filters, biases, fan_outs):
 
 
 def active_on(boundary_of, b, node, shift):
-    """Whether a node fires on the boundary w̄·x + b = 0 in the unit disc, walked from end to end."""
+    """Whether a node is active on the boundary w̄·x + b = 0 in the unit disc, sampled from end to
+    end.
+    """
     if abs(b) >= 1:
         return False
     across = np.array([-boundary_of[1], boundary_of[0]])

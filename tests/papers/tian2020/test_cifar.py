@@ -1,4 +1,4 @@
-"""Figure 8 of tian2020: recorded runs count, and a full run is held against them."""
+"""Figure 8 of tian2020: rows of recorded runs, and their comparison with a full run."""
 
 import pytest
 

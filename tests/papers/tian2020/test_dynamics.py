@@ -122,7 +122,7 @@ def test_the_symmetric_case_has_negative_feedback():
 
 
 def test_in_the_symmetric_case_filters_align_as_far_as_they_have_to_grow():
-    """The flow rests where Σ a_k w_k = w*: only filters that start short get all the way there."""
+    """The flow is stationary where Σ a_k w_k = w*; only filters that start short reach w*."""
 
     def cosines(scale, until):
         times = np.linspace(0.0, until, 11)

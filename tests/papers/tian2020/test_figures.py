@@ -1,4 +1,4 @@
-"""The figures of tian2020: what was recorded of full runs, and what is made of it."""
+"""The figures of tian2020: the recorded data of full runs, and rows and pictures made from them."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_wide_students_recover_more_in_the_setting_of_the_authors_and_not_in_tha
 
 
 def test_a_full_run_reports_whether_recorded_rows_still_hold(monkeypatch):
-    """In the place of a training: the records themselves, and with the multiples exchanged."""
+    """Instead of a training: the records themselves, and records with the multiples exchanged."""
     before = readings.load_recorded("recovery")
     monkeypatch.setattr(readings, "trained", lambda name: before)
     assert all("which still holds" in row.note and not row.recorded for row in rows("fig5", True))

@@ -45,7 +45,7 @@ def test_no_student_node_is_on_the_side_of_the_second_teacher_node(ended):
 
 @pytest.mark.slow
 def test_and_yet_the_student_does_what_its_teacher_does(ended):
-    """Its loss is 10⁻⁴ of what the teacher's output varies by, and still falling."""
+    """Its loss is 10⁻⁴ of the variance of the teacher's output, and still falling."""
     student, teacher, x = ended
     y = np.asarray(teacher(x))
     assert np.mean((np.asarray(student(x)) - y) ** 2) < 1e-4 * y.var(axis=0).mean()
@@ -61,7 +61,7 @@ def test_two_nodes_that_fire_on_all_examples_but_one_or_two_are_the_linear_part(
 
 
 def test_the_opposite_node_has_the_boundary_of_the_teacher_node(ended):
-    """Filter and bias change sign together: what Lemma 3 would need is γ ≠ 0, not γ > 0."""
+    """Filter and bias change sign together: Lemma 3 would need γ ≠ 0, not γ > 0."""
     student, teacher, _ = ended
     opposite = cosines(student, teacher)[:, 1] < -0.999
     W, b = (np.asarray(part[0])[..., opposite] for part in (student.weights, student.biases))

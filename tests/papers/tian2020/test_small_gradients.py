@@ -33,7 +33,7 @@ def test_an_aligned_node_leaves_nothing():
 
 
 def test_sums_of_groups_vanish_only_because_nodes_are_colinear():
-    """Two nodes in a group: c = (1, -1/γ) is in the null space.  Taken apart they do not vanish."""
+    """Two nodes in a group: c = (1, -1/γ) is in the null space. Separate sums do not vanish."""
     w, b = np.array([[1.0, 0.0], [2.0, 0.0], [0.3, -0.8]]), np.array([0.3, 0.6, 0.1])
     x = disc(w, b)
     assert group_sums(x, w, b, [0, 0, 1]).max() < 1e-12

@@ -90,7 +90,7 @@ def test_theorem_1_every_example_is_at_rest_at_a_critical_point():
 
 
 def test_theorem_1_says_more_than_a_zero_mean():
-    """A point at rest for all examples together that is not at rest for each of them."""
+    """A point with zero mean gradient at which single examples have nonzero gradients."""
     teacher = tl.deep.network([[[1.0, -1.0]], [[1.0], [1.0]]])  # |x|
     # f = v σ(w x + b), at the least squares solution for the two examples x = 1 and x = 3.
     student = tl.deep.network([[[0.0, 0.0]], [[1.0], [0.0]]], [[2.0, 0.0], [0.0]])
