@@ -7,6 +7,8 @@ from jax.flatten_util import ravel_pytree
 
 import tutelage as tl
 from tutelage._jax import jax, jnp
+from tutelage.papers import recorded
+from tutelage.papers.milletari2019 import widths
 from tutelage.papers.milletari2019.spectra import (
     ALWAYS_ZERO,
     BLANK,
@@ -165,3 +167,50 @@ def test_the_negative_eigenvalues_of_swish_at_the_end_are_many_and_small():
     # Rounding adds to ReLU what is below zero by chance: about half of its zero eigenvalues.
     zeros = tl.spectra.zero_fraction(ends["ReLU"], 1e-12).mean()
     assert 0.2 * zeros < np.mean(ends["ReLU"] < 0) - α["ReLU"][0] < 0.8 * zeros
+
+
+def test_the_mean_width_of_made_up_spectra_is_that_of_a_straight_line():
+    """ln of the ratio grows as 2t − 1: from t = 1/16 to 1 its mean is 1/16, at the end it is 1."""
+    parts = np.linspace(0, 1, 5)[1:] ** 2
+    random = np.random.default_rng(35)
+    noise = random.normal(0.0, 1e-4, size=(2, 6, 4))
+    relu = np.ones((2, 6, 4))
+    data = xr.Dataset(
+        {
+            "width": (
+                ("setting", "unit", "run", "part"),
+                np.stack([np.exp(2 * parts - 1 + noise), relu], axis=1),
+            )
+        },
+        coords={"setting": ["one", "two"], "unit": ["Swish", "ReLU"], "part": parts},
+    )
+    row = widths._row(data)
+    assert row.computed == pytest.approx(1 / 16, abs=1e-3)
+    assert row.verdict == "agrees" and row.words.endswith("(one)")
+    swapped = data.assign_coords(unit=["ReLU", "Swish"])
+    assert widths._row(swapped).verdict == "differs"
+
+
+@pytest.mark.slow
+def test_recorded_widths_are_computed_again():
+    """The first three networks of the text's setting, with spectra by another routine."""
+    before = recorded.load_recorded("milletari2019", "widths").sel(setting=TEXT.name)
+    points, epochs = examples(TEXT, "digits"), TEXT.full["digits", DIGITS]
+    for unit in widths.COMPARED:
+        run = trained(TEXT, "digits", DIGITS, unit, epochs, 3, (epochs,), ())
+        network = classifier(TEXT, "digits", DIGITS, unit)
+        loss = Loss(network, jnp.asarray(points.inputs), jnp.asarray(points.labels), TEXT.output)
+        shape = ravel_pytree(network.initial(jax.random.key(0)))[1]
+        for number in range(3):
+            θ = jnp.asarray(run["final_parameters"].values[number])
+            gradient = jax.grad(lambda x: loss(shape(x)))  # noqa: B023
+            # tr H and tr H² by products with 200 random signs.
+            signs = np.random.default_rng(number).choice([-1.0, 1.0], size=(200, len(θ)))
+            product = jax.jit(lambda v: jax.jvp(gradient, (θ,), (v,))[1])  # noqa: B023
+            Hv = np.array([product(jnp.asarray(v)) for v in signs])
+            mean = float(np.mean(np.sum(signs * Hv, axis=1))) / len(θ)
+            squares = np.sum(Hv**2, axis=1) / len(θ)
+            width = np.sqrt(np.mean(squares) - mean**2)
+            error = squares.std(ddof=1) / np.sqrt(200) / (2 * width)
+            recorded_width = float(before["width"].sel(unit=unit).isel(run=number, part=-1))
+            assert abs(width - recorded_width) < 5 * error < 0.3 * width

@@ -4,10 +4,13 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 from equilibrium.equilibrium_reference import Landscape
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize, minimize_scalar
 
 import tutelage as tl
+from tutelage.papers import recorded
+from tutelage.papers.oostwal2019 import escape
 from tutelage.papers.oostwal2019.error import error, site_symmetric
 from tutelage.papers.oostwal2019.free_energy import entropy
 from tutelage.papers.oostwal2019.loads import at, load
@@ -80,3 +83,62 @@ def test_symbols_lie_on_the_curves(g, K, start):
         for name in ("R", "S", "C", "generalization_error"):
             off = abs(float(sample[name]) - getattr(best, name))
             assert off < 6 * float(sample[f"{name}_error"]) + 2 / 1600
+
+
+def _sigmoidal_free_energy(K, load, R, S, C):
+    """βf of eq. (20), with eq. (11) as corrected and eq. (19)."""
+    sine = K / 3 + K * (K - 1) / math.pi * (math.asin(C / 2) - 2 * math.asin(S / 2))
+    return load * (sine - 2 * K / math.pi * math.asin(R / 2)) - entropy(K, R, S, C)
+
+
+def test_the_barrier_of_trapped_networks_is_that_of_eq_20():
+    """Δ = max over V = R − S of the minimum of βf over S and C, less that at V = 0."""
+    K, load = escape.K, escape.SIGMOIDAL.load
+
+    def profile(V):
+        def f(x):
+            together, C = x  # of (R − S) + K S, and C
+            if together**2 >= 1 + (K - 1) * C:
+                return math.inf
+            S = (together - V) / K
+            return _sigmoidal_free_energy(K, load, S + V, S, C)
+
+        options = {"xatol": 1e-8, "fatol": 1e-13, "initial_simplex": SIMPLEX}
+        return minimize(f, SIMPLEX[0], method="Nelder-Mead", options=options).fun
+
+    top = minimize_scalar(lambda V: -profile(V), bounds=(0.05, 0.4), method="bounded")
+    # The parabola through three of 201 points has an error of third order.
+    assert escape.barrier(escape.SIGMOIDAL) == pytest.approx(-top.fun - profile(0.0), rel=1e-4)
+    assert escape.barrier(escape.RECTIFIED) == 0.0
+
+
+SIMPLEX = np.array([[0.97, 0.0], [0.96, 0.0], [0.97, 0.01]])
+
+
+def test_slopes_of_made_up_escape_times():
+    """Exponential times with the mean 20 exp(0.008 N), cut off at 5000 sweeps."""
+    random = np.random.default_rng(35)
+    N = np.array(escape.DIMENSIONS)
+    mean = 20 * np.exp(0.008 * N)
+    times = random.exponential(mean[:, None], size=(len(N), 6000))
+    times[times > 5000] = np.inf
+    assert 0 < np.isinf(times[-1]).mean() < 0.2
+    data = xr.Dataset(
+        {"escape_time": (("setting", "dimension", "run"), times[None])},
+        coords={"setting": [escape.SIGMOIDAL.label], "dimension": N, "last_sweep": 5000},
+    )
+    slope, error = escape._mean(escape.slopes(data, escape.SIGMOIDAL))
+    assert abs(slope - 0.008) < 4 * error < 0.001
+    np.testing.assert_allclose(escape.mean_time(times, 5000), mean, rtol=0.06)
+    assert escape._slope_of_logarithm(np.array([300.0, 600.0])) == pytest.approx(math.log(2) / 300)
+
+
+@pytest.mark.slow
+def test_a_recorded_escape_is_computed_again():
+    data = recorded.load_recorded("oostwal2019", "escape").sel(dimension=100)
+    for one in escape.SETTINGS:
+        before = data["escape_time"].sel(setting=one.label).values
+        now = escape.escape_times(one, 100, runs=escape.RUNS, last=1000, seed=100)
+        both = np.log(before), np.log(now)
+        error = math.hypot(*(times.std(ddof=1) / math.sqrt(len(times)) for times in both))
+        assert abs(both[0].mean() - both[1].mean()) < 4 * error + 0.01

@@ -55,12 +55,6 @@ WIDTH_NOTE = (
     "after some hundred epochs if the output has a β; without one after about two thousand "
     f"({EVIDENCE})."
 )
-DIGITS_WIDTH_NOTE = (
-    "milletari2019, Sec. 3 speaks of the whole training; in a quick run spectra of the digits are "
-    "those at the end, where the loss of Swish is the lowest. There 24 networks of each (seed 0, 2 "
-    "CPU minutes) have -0.487 ± 0.029 in the authors' setting and -0.203 ± 0.028 in the text's: "
-    "the spectrum of Swish is narrower at the end; earlier epochs are not decided."
-)
 SHRINK_NOTE = (
     "milletari2019, Sec. 3: a larger and larger part of the eigenvalues of the ReLU comes close to "
     "zero relative to the largest: the singular distribution that the paper speaks of; the "
@@ -313,8 +307,7 @@ def _spectra(data: str, full: bool) -> Iterator[Row]:
     claims = Claims(data, DIGITS if data == "digits" else ONE, full)
     if data != "digits":
         yield _shrinks(claims)
-    yield _wider(claims)
-    if data != "digits":
+        yield _wider(claims)
         yield _more_descent(claims)
     for unit in OTHER_UNITS:
         yield _at_the_end(claims, unit)
@@ -340,7 +333,7 @@ def _shrinks(claims: Claims) -> Row:
 
 
 def _wider(claims: Claims) -> Row:
-    """Compare widths over all epochs; in a quick run of the digits only at the end."""
+    """Compare widths over all epochs; those of the digits are recorded, in `widths`."""
 
     def ratio(setting: Setting, seed: int) -> np.ndarray:
         swish, relu = claims.two(setting, seed, "ReLU")
@@ -348,8 +341,7 @@ def _wider(claims: Claims) -> Row:
         return _mean_over_epochs(swish, np.subtract(*widths))
 
     words = "mean ln of the width of the spectrum, Swish over ReLU"
-    note = DIGITS_WIDTH_NOTE if claims.data == "digits" else WIDTH_NOTE
-    return claims.both(words, ratio, note=note)
+    return claims.both(words, ratio, note=WIDTH_NOTE)
 
 
 def _more_descent(claims: Claims) -> Row:

@@ -4,9 +4,11 @@ import math
 from collections.abc import Iterator
 
 from tutelage.activations import Erf, ReLU
+from tutelage.papers import recorded
 from tutelage.papers.oostwal2019 import (
     KEY,
     error,
+    escape,
     figures,
     free_energy,
     loads,
@@ -128,6 +130,17 @@ SECTIONS = (
         "The loads α_s, α_c and α_d for K → ∞, how R and C of the unspecialized state scale with "
         "K, and the error at which that state stays.",
         _large_sigmoidal,
+    ),
+    Section(
+        "trapped",
+        "Sections III A and IV: how long networks stay unspecialized",
+        "Mean number of Monte Carlo sweeps from the state R = S until ε_g is halfway to that of "
+        "R > S, over N, for K = 5: the sigmoidal network beyond α_c, where R = S is metastable "
+        "(circles), and the ReLU network at the load with the same R - S (squares). Dashed: the "
+        "slope that the barrier of the free energy gives, through the times of the largest N.",
+        escape.escapes,
+        "Runs all chains again, in about six minutes of one core.",
+        lambda: recorded.digest(KEY),
     ),
     Section(
         "fig3",
