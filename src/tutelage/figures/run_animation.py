@@ -50,7 +50,8 @@ def animation(
     count = positive_integer("frames", frames)
     speed = positive_integer("frames_per_second", frames_per_second)
     mean = finite_part(mean_over_runs(run))
-    steps = np.unique(np.linspace(0, mean.sizes["time"] - 1, count).round().astype(int))
+    most = min(count, mean.sizes["time"])  # more pictures would repeat some
+    steps = np.linspace(0, mean.sizes["time"] - 1, most).round().astype(int)
     figure, axes = plt.subplots(
         1, 3, figsize=check_size(figsize), width_ratios=(1, 1, 1.8), layout="constrained"
     )
