@@ -131,6 +131,10 @@ def test_pytorch_takes_the_schedule():
         ({"until": 1.0, "learning_rate": 1.0}, "learning_rate: .*a control already"),
         ({"until": 1.0, "knots": 2}, "knots: "),
         ({"until": 1.0, "start_from": {"weight_decay": 0.1}}, "start_from: "),
+        ({"until": 1.0, "start_from": 10.0}, "start_from: .*learning_rate = 10 .*are 0 and 3"),
+        ({"until": 1.0, "start_from": lambda t: -t}, "start_from: .*are 0 and 3"),
+        ({"until": 1.0, "start_from": lambda t: [1, 2]}, "start_from: .*returns one number"),
+        ({"until": 1.0, "controls": {"learning_rate": (0, np.inf)}}, "controls: .*inf"),
     ],
 )
 def test_bad_input_is_refused_by_name(options, words):

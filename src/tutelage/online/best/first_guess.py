@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from tutelage._checks import ComputationError, InputError, finite_number
+from tutelage._checks import ComputationError, InputError, finite_number, short_repr
 from tutelage.model.timing import Rate
 from tutelage.online.best.grids import Form, Grid
 from tutelage.online.best.search import LONGEST_TIME, Search
@@ -143,13 +143,33 @@ def first_guesses(
     guesses["random"] = np.clip(flat * factors, search.bounds[:, 0], search.bounds[:, 1])
     if start_from:
         columns = [
-            np.array([float(start_from[name](t)) for t in times])
+            _checked_values(name, start_from[name], times, search.bounds[i])
             if name in start_from
             else flat[:, i]
             for i, name in enumerate(search.system.names)
         ]
         guesses["start_from"] = np.stack(columns, axis=1)
     return guesses
+
+
+def _checked_values(
+    name: str, function: Callable[[Any], Any], times: np.ndarray, bounds: np.ndarray
+) -> Float[np.ndarray, " k"]:
+    """Return the values of a given schedule; refuse values outside of the bounds."""
+    low, high = (float(x) for x in bounds)
+    values = []
+    for time in times:
+        value = np.asarray(function(float(time)))
+        if value.shape != () or value.dtype.kind not in "iuf":
+            received = f"{short_repr(value.tolist())} at α = {time:.3g}"
+            allowed = f"a schedule of {name} returns one number"
+            raise InputError("start_from", received, allowed, "lambda time: 1 / (1 + time)")
+        if not low <= value <= high:
+            received = f"{name} = {float(value):.6g} at α = {time:.3g}"
+            allowed = f"the bounds of {name} are {low:g} and {high:g}"
+            raise InputError("start_from", received, allowed, "other bounds in controls")
+        values.append(float(value))
+    return np.array(values)
 
 
 def as_functions(start_from: object, names: tuple[str, ...]) -> dict[str, Callable[[Any], Any]]:
