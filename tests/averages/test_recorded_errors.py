@@ -54,6 +54,21 @@ def test_a_student_beyond_its_teacher_by_an_integration_error_has_a_small_error(
     assert 0 < at - beyond <= 1e-9
 
 
+@pytest.mark.parametrize("unit", [tl.Erf(), tl.ReLU(), tl.LeakyReLU(0.2)])
+def test_a_norm_below_zero_by_an_integration_error_has_a_small_effect(unit):
+    """One student is the teacher, the norm of the other one goes to zero (straat2019, Fig. 3)."""
+    scenario = tl.Scenario(tl.Committee(2, unit), tl.Committee(1, unit))
+    start = tl.Overlaps(Q=[[1.0, 0.0], [0.0, 0.0]], R=[[1.0], [0.0]], T=[[1.0]])
+    layout = layout_of(2, 1)
+    y = layout.vector({"Q": np.asarray(start.Q), "R": np.asarray(start.R)})
+    states = y + np.linspace(0, 1e-9, 3)[:, None] * layout.vector(
+        {"Q": np.array([[0.0, 1.0], [1.0, -1.0]]), "R": np.array([[0.0], [1.0]])}
+    )
+    assert states.min() < 0
+    errors = errors_of_states(scenario, layout, states, np.ones((1, 1)))
+    assert np.all(np.abs(errors) <= 4e-9) and abs(errors[0]) <= ROUNDING
+
+
 def test_an_error_does_not_depend_on_the_other_states():
     start = states(2, 2, 100)
     scenario = tl.Scenario(tl.Committee(2, tl.ReLU()), tl.Committee(2, tl.ReLU()), start.T[0])

@@ -102,3 +102,11 @@ def test_the_end_of_fig_4_is_a_minimum_of_the_error_over_the_weights():
     assert jnp.min(jnp.linalg.eigvalsh(curvature(J))) > 0
     # The run was integrated with a tolerance of 1e-9 for each step.
     np.testing.assert_allclose(J.reshape(2, 3), R, atol=1e-6)
+
+
+def test_the_error_of_erf_students_is_finite_while_one_of_them_vanishes():
+    """Q_22 passes zero by the error of the integration; ε_g has a value at every time."""
+    run = runs.fig_3("Erf")
+    assert float(run["Q"].sel(student=2, student_2=2).min()) < 0
+    assert np.all(np.isfinite(run["generalization_error"].values))
+    assert abs(float(run["generalization_error"][-1])) < 1e-8

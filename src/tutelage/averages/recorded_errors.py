@@ -111,6 +111,7 @@ def _products(
 ) -> np.ndarray:
     """⟨g(u) h(w)⟩ of fields with the variances p and q and the covariance c."""
     g, h = map(form_of, units)
+    p, q = np.maximum(p, 0.0), np.maximum(q, 0.0)  # below zero by an integration error
     average = two_point(g, h, p, q)
     largest = np.sqrt(p * q)
     inside = np.clip(c, -largest, largest)
