@@ -69,7 +69,8 @@ SIZE = {
 }
 BAD = {**KIND, **SHAPE, **RANGE, **SIZE}
 
-# Arguments of which more is more work, and fits: how long it takes is said while it runs.
+# Arguments whose larger values cause more work that fits in memory; the progress shows the
+# duration.
 WORK = {"epochs", "max_steps", "pieces", "probes", "starts", "steps", "until", "samples"}
 WORK |= {"simulation.chain.dimension"}
 WORK |= {"deep.images.train_on_images.runs", "deep.train.examples"}

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 
-import annotation_checks  # the first import: what is imported after it is checked
+import annotation_checks  # the first import: modules imported after it are checked
 import hypothesis
 import made_up_paper
 import pytest
@@ -29,7 +29,7 @@ os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 # A process in the background ignores Ctrl-C, and so would all commands that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-progress.FIRST_LINE_SECONDS = 1e6  # how slow a machine is does not change what a test prints
+progress.FIRST_LINE_SECONDS = 1e6  # output does not depend on the speed of the machine
 gc.set_threshold(50_000)  # hardly anything that JAX makes while it traces is garbage
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")

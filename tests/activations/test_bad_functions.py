@@ -21,7 +21,7 @@ def slow(*case):
     return pytest.param(*case, marks=pytest.mark.slow)
 
 
-# What is no real function of a number that JAX can differentiate.
+# Objects that are no real functions of one number that JAX can differentiate.
 NO_FUNCTIONS = {
     "a number": (3, "got 3, .*function"),
     "of two numbers": (lambda x, y: x, "fails on a number"),
@@ -39,7 +39,7 @@ NO_FUNCTIONS = {
     "float32": (lambda x: jnp.tanh(x.astype(jnp.float32)), "returns float32, but half"),
 }
 
-# What is not finite, not continuous, bends where it was not said, or grows too fast.
+# Functions that are not finite, not continuous, bend without a declared kink, or grow too fast.
 NO_UNITS = {
     "1/x": slow(lambda x: 1 / x, "values are not finite, for example at x = 0"),
     "sin(x)/x": (lambda x: jnp.sin(x) / x, "values are not finite, for example at x = 0"),
@@ -111,7 +111,7 @@ def gaussian(C):
     return norm * (np.linalg.inv(inverse)[0, 1] / 25 if len(C) == 4 else 1.0)
 
 
-# Unusual ones that have averages, which are known.
+# Unusual functions with known averages.
 UNITS = {
     "exp(x)": (jnp.exp, exponential),
     "exp(x²/10)": (lambda x: jnp.exp(x**2 / 10), gaussian),

@@ -47,7 +47,7 @@ def test_half_of_the_nodes_gives_what_all_of_them_give(kind, given):
             lambda C: quadratic(weight, units, C, jnp.asarray(np.outer(c, c)), 0.3, given, rule)
         )(A @ A.T)
 
-    rule = Lattice(0.6, 0.6, 6)  # coarse: the sums are the same, whatever they are worth
+    rule = Lattice(0.6, 0.6, 6)  # coarse: the sums are equal, however inaccurate
     pair = average(g, rule), average(unknown, rule)
     # Sums over some hundred nodes of numbers of order one.
     np.testing.assert_allclose(*pair, rtol=1e-12, atol=1e-14)

@@ -20,9 +20,9 @@ METHODS = [Orthant(), ErfClosedForm(), *SERIES, Quadrature(), Quadrature(nodes=2
 PAIRS_AND_TRIPLES = grouped(problems("i2", without="rounded") + problems("i3", without="rounded"))
 FOURS = grouped(problems("i4", without="rounded"))
 TABLE = PAIRS_AND_TRIPLES | FOURS
-# Of all these methods only the closed forms of Saad and Solla are for some units alone.
+# Among these methods only the closed forms of Saad and Solla are restricted to some units.
 NOT_SUPPORTED = [(group, ErfClosedForm()) for group in TABLE if set(group[1]) != {"erf"}]
-# `Conditional` is the default of smooth units, and meets those of the table.
+# `Conditional` is the default for smooth units, and is tested with those of the table.
 KINKED = [(group, Conditional()) for group in TABLE if set(group[1]) - {"erf", "linear"}]
 EVERY = [case for case in product(TABLE, METHODS) if case not in NOT_SUPPORTED + KINKED]
 
@@ -35,8 +35,9 @@ def assert_honest(kind, tags, members, method):
     assert np.all(error <= estimate.error + EPSILON * (scale + 1))
 
 
-# `test_orthant.py` and `test_erf.py` say the same of the exact methods, with sharper bounds, and
-# `test_quadrature.py` and `test_error_estimates.py` of the others for the units that are not here.
+# `test_orthant.py` and `test_erf.py` test the exact methods with sharper bounds, and
+# `test_quadrature.py` and `test_error_estimates.py` the others with units that are not in this
+# table.
 FAST = [(group, Hermite(12)) for group in PAIRS_AND_TRIPLES] + [
     (("i2", ("linear", "erf")), Quadrature()),
     (("i2", ("linear", "erf")), Conditional()),

@@ -80,7 +80,7 @@ def in_keras(w, v, g):
 
 KEY = jax.random.key(0)
 MAKERS = [in_nnx, in_nnx_sequential, in_linen, in_equinox, in_keras]
-# Weights that a framework keeps in float32 come back with its rounding.
+# Weights that a framework stores in float32 come back with its rounding.
 FLOAT32 = {in_keras}
 
 
@@ -125,7 +125,7 @@ def test_a_scenario_has_the_error_of_the_models_themselves(make):
     ],
 )
 def test_activations_are_recognised_by_what_they_do(function, expected):
-    def relu(x):  # a name that says nothing
+    def relu(x):  # a name without a meaning for the bridge
         return function(x)
 
     scenario = tl.bridge.scenario(in_equinox(J, V, relu), B, **TEACHER)

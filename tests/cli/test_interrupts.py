@@ -65,7 +65,7 @@ def test_ctrl_c_ends_in_words(tmp_path, command, seconds):
     *before, last = err.splitlines()
     assert last.startswith("tutelage: interrupted; ")
     assert "begin" in last or "begun" in last or "goes on" in last
-    # What a log is told of work that takes its time.
+    # Lines that a log gets during long work.
     assert all(line.startswith("tutelage: ") for line in before)
     assert sorted(path.name for path in tmp_path.iterdir()) in ([], ["report"])
 

@@ -10,7 +10,7 @@ import tutelage
 from tutelage import results
 from tutelage.cli import online, printing
 
-# One erf unit compiles fastest; what is said here does not depend on the activation.
+# One erf unit compiles fastest; the messages do not depend on the activation.
 SMALL = ["online", "--student", "1", "--teacher", "1", "--activation", "erf", "--until", "20"]
 
 

@@ -17,7 +17,7 @@ from tutelage.cli import entry, online, output_files
 from tutelage.runs import files
 
 ROOT = Path(__file__).parents[2]
-# One erf unit compiles fastest; what is said here does not depend on the activation.
+# One erf unit compiles fastest; the messages do not depend on the activation.
 COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize", "sweep")
 # Arguments that a command does not begin without.
 NEEDED = {"sweep": ["study.toml"]}

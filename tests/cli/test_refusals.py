@@ -72,7 +72,7 @@ def test_every_command_is_tried():
 EACH = pytest.mark.parametrize(
     ("command", "option"), [(command, o) for command in COMMANDS for o in options(command)]
 )
-# Those that hardly any option takes: nothing is computed.
+# Texts that hardly any option accepts, so that nothing is computed.
 CHEAPEST = (
     *("nothing", "a word", "not a number", "nothing between"),
     *("a range of too much", "colons", "no such folder", "a letter"),

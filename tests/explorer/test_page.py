@@ -73,7 +73,7 @@ def opened(pages, server):
     open_.refused = False
     yield open_
     said = [words for watched in used for words in watched.complaints]
-    if open_.refused:  # which the browser says by itself
+    if open_.refused:  # which the browser logs itself
         said = [words for words in said if "status of 422" not in words]
     assert said == []
 
@@ -190,7 +190,7 @@ def test_an_error_is_shown_next_to_its_parameter(opened):
     page.get_by_label("formula").fill("tanh")
     page.get_by_label("formula").press("Tab")
     problem = page.locator("#field-formula-problem")
-    assert page.locator("#status").inner_text() == ""  # it is said once
+    assert page.locator("#status").inner_text() == ""  # it is shown once
     expect(problem).to_have_text("formula: a call such as tanh(x) is needed")
     assert page.get_by_label("formula").get_attribute("aria-invalid") == "true"
     page.get_by_label("formula").fill("sin(x)")

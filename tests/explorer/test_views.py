@@ -141,7 +141,7 @@ def test_the_student_stays_in_a_minimum_until_it_vanishes():
     ):
         _, picture = drawn("transitions", **erf, load=load, followed=before)
         assert picture["next"] == {"followed": after}
-        # The same question again has the same answer.
+        # The same request again has the same answer.
         second = drawn("transitions", **erf, load=load, followed=after)[1]
         assert second["numbers"] == picture["numbers"]
 

@@ -22,7 +22,7 @@ NUMBERS = {
     "output_scale": (0.8, 1.1),
 }
 V, V_TEACHER = np.array([[0.5, -1.2], [0.3, 0.9]]), np.array([[1.0, 0.4], [-0.6, 1.5]])
-# g and g' in NumPy, a route of their own.
+# g and g' in NumPy, as an independent route.
 UNITS = {
     "relu": (tl.ReLU(), lambda x: np.maximum(x, 0), lambda x: 1.0 * (x > 0)),
     "erf": (

@@ -105,7 +105,7 @@ def test_runs_are_doubled_until_the_claim_is_decided_and_the_first_decision_is_f
 
     def claims(samples, level):
         looked.append((len(samples), level))
-        # The second is decided at the first look, and would say otherwise at a later one.
+        # The second is decided at the first stage, and would be decided otherwise at a later one.
         sooner = HOLDS if len(samples) == 4 else FAILS
         return [claim("p", "i", samples, level=level), sooner]
 

@@ -106,7 +106,7 @@ def test_teachers_walk_at_fixed_norms():
     assert np.allclose(C @ np.swapaxes(C, 1, 2), T, atol=1e-13)  # rounding
     assert np.allclose(B @ np.swapaxes(C, 1, 2), (1 - delta / N) * T, atol=1e-13)
     steps = C - B
-    assert np.std(steps[:, 0, 0]) > 0.01  # each in a direction of its own
+    assert np.std(steps[:, 0, 0]) > 0.01  # each in a different direction
     many = advance(before, keys, jnp.asarray(0), jnp.asarray(100))
     C = np.asarray(many.B)
     assert np.allclose(C @ np.swapaxes(C, 1, 2), T, atol=1e-12)

@@ -30,7 +30,7 @@ def test_a_run_leaves_where_its_error_is_half_the_height():
 @pytest.mark.parametrize("floor", [0.0, 1e-4])
 def test_the_height_is_found_where_the_runs_linger(floor):
     result = escape_times(ensemble([18.0, 22.0, 26.0], floor=floor))
-    # Beside the plateau is within a tenth; most of that time is spent much closer.
+    # Runs on the plateau are within a tenth of it, and most of the time much closer.
     assert abs(result.attrs["plateau_height"] - HEIGHT) < 0.02 * HEIGHT
 
 

@@ -79,7 +79,7 @@ def test_shifted_images_are_cuts_of_padded_ones(images):
         assert straight or turned
         mirrored += not straight
         places.add((straight or turned)[0])
-    # 20 fair coins are all alike with probability 2⁻¹⁹; 81 places.
+    # 20 fair coins are all equal with probability 2⁻¹⁹; 81 places.
     assert 0 < mirrored < 20 and len(places) > 8
 
 

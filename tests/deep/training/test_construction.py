@@ -150,7 +150,7 @@ def test_students_of_two_layers_in_the_authors_code_start_small_and_without_bias
 def test_deeper_teachers_of_the_authors_code_have_outputs_of_mean_0_and_variance_1():
     result = tl.deep.teacher("20-30", inputs=20, outputs=10, construction="code", seed=1)
     y = np.asarray(result(np.random.default_rng(0).normal(0.0, 10.0, (4000, 20))))
-    # Estimated from 1000 examples and looked at with 4000 others: ten means and deviations.
+    # Estimated from 1000 examples and tested with 4000 others: ten means and deviations.
     assert np.all(np.abs(y.mean(axis=0)) < 5 * 0.035) and np.allclose(y.std(axis=0), 1.0, atol=0.15)
     # The start of deeper students is that of the text.
     pair = [tl.deep.student(result, 2, construction=one).weights[0] for one in ("code", "text")]

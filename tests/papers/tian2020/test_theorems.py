@@ -139,7 +139,8 @@ def test_theorem_3_unaligned_nodes_can_be_pruned_after_training(trained):
         assert result.change < 1e-3
         aligned = theorems.alignment(student, teacher, x, tolerance=1e-2)
         fires = np.mean(np.asarray(student.fields(x)[0]) > 0, axis=0)[aligned.unaligned]
-        # Nodes that do not fire on the data have no boundary there, and nothing is said of them.
+        # Nodes that do not fire on the data have no boundary there, and the theorem does not apply
+        # to them.
         assert np.median(aligned.fan_out[fires > 0.01]) < 1e-2
 
 
