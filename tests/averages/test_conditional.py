@@ -8,7 +8,7 @@ from scipy import integrate, stats
 import tutelage as tl
 from tutelage._jax import jit_unoptimized
 from tutelage.averages.conditional.effort import PANELS
-from tutelage.averages.conditional.kernel import Units, given_first, quadratic
+from tutelage.averages.conditional.kernel import FieldUnits, given_first, quadratic
 from tutelage.averages.conditional.rules import Lattice
 
 LINEAR_AND_EVEN = "linear plus even"
@@ -37,7 +37,7 @@ def test_half_of_the_nodes_gives_what_all_of_them_give(kind, given):
     A, c = rng.normal(size=(4, 6)) / np.sqrt(6), rng.normal(size=4)
 
     def average(g, rule):
-        units = Units(((g, 4),))
+        units = FieldUnits(((g, 4),))
         assert (units.mirror is None) == (g is unknown)
 
         def weight(x):
@@ -83,7 +83,7 @@ def test_kinks_of_fields_whose_variance_is_not_one(variance):
     products = [averaged(lambda x: np.clip(x, -1, 1) ** 2)]
     products += [averaged(lambda x: np.clip(x, -1, 1) * given(x)[0])]
     slopes = [inside, averaged(lambda x: (abs(x) < 1) * given(x)[1])]
-    rule, units = PANELS[-1], Units(((g, 2),))
+    rule, units = PANELS[-1], FieldUnits(((g, 2),))
     result = jit_unoptimized(lambda C: given_first(units, C, c, rule))(C)
     # The nodes end at 7 standard deviations, and 1e-13 is added to variances.
     for one, other in zip(result, (products, slopes, curved(-1.0) - curved(1.0)), strict=True):

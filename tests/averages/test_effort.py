@@ -11,7 +11,7 @@ import pytest
 import tutelage as tl
 from tutelage._jax import jit_unoptimized
 from tutelage.averages.conditional import effort
-from tutelage.averages.conditional.kernel import Units, condition, own_kinks, width
+from tutelage.averages.conditional.kernel import FieldUnits, condition, own_kinks, width
 from tutelage.averages.hermite.bounds import representative
 from tutelage.averages.hermite.coefficients import Expansion
 
@@ -21,7 +21,7 @@ HARD_TANH = tl.Activation.from_function(
 
 
 def level(g, C, given=1):
-    units = Units(((g, len(C)),))
+    units = FieldUnits(((g, len(C)),))
     choice = effort.Choice(units, given)
     return choice, jit_unoptimized(lambda C: choice.level(C, effort.survey(units, C)))(
         jnp.asarray(C)
@@ -71,7 +71,7 @@ def left_out(share):
     C = np.full((3, 3), variance * (1 - share))
     C[1:, 1:] += noise
     C[0, 0] = variance * (1 - share)
-    units = Units(((tl.Tanh(), 3),))
+    units = FieldUnits(((tl.Tanh(), 3),))
     left_out = lambda C: effort._left_out(effort.survey(units, C), C, condition(C, 1))  # noqa: E731
     return np.asarray(jit_unoptimized(left_out)(jnp.asarray(C)))
 

@@ -14,7 +14,7 @@ import tutelage as tl
 from tutelage._jax import jit_unoptimized, jnp
 from tutelage.averages import erf as exact_erf
 from tutelage.averages.conditional import averages as conditional, effort
-from tutelage.averages.conditional.kernel import Units, quadratic
+from tutelage.averages.conditional.kernel import FieldUnits, quadratic
 from tutelage.averages.conditional.rules import Lattice, Panels
 from tutelage.averages.hermite import averages as hermite_averages
 from tutelage.averages.orthant import averages as orthant_averages
@@ -61,7 +61,7 @@ def test_the_rest_of_mehlers_series(terms, rho):
     def average(n):
         rule = Lattice(0.4, 0.3, n)
         slopes = lambda x: g.derivative(x[0]) * g.derivative(x[1])  # noqa: E731
-        compute = lambda C: quadratic(slopes, Units(((g, 4),)), C, Gamma, 0.0, 2, rule)  # noqa: E731
+        compute = lambda C: quadratic(slopes, FieldUnits(((g, 4),)), C, Gamma, 0.0, 2, rule)  # noqa: E731
         return tl.averages.Estimate(*jit_unoptimized(compute)(C))
 
     ratio = hold_both_sides(average(terms), average(60).value)

@@ -24,7 +24,7 @@ from tutelage.model.layout import Layout
 NUMBERS_PER_BLOCK = 2**16
 
 
-class Pairs(NamedTuple):
+class FieldPairs(NamedTuple):
     """All pairs of fields a <= b: student and teacher, two students, two teachers.
 
     a, b: the fields.
@@ -83,17 +83,17 @@ def _errors(
 
 
 @cache
-def _pairs(K: int, M: int) -> Pairs:
+def _pairs(K: int, M: int) -> FieldPairs:
     i, k = np.triu_indices(K)
     n, m = np.triu_indices(M)
     a = np.concatenate([np.repeat(np.arange(K), M), i, K + n])
     b = np.concatenate([np.tile(K + np.arange(M), K), k, K + m])
     own = np.flatnonzero(a == b)
-    return Pairs(a, b, own[a], own[b], np.where(a == b, 0.5, 1.0))
+    return FieldPairs(a, b, own[a], own[b], np.where(a == b, 0.5, 1.0))
 
 
 def _weights(
-    scenario: Scenario, layout: Layout, y: Float[np.ndarray, "states d"], pairs: Pairs
+    scenario: Scenario, layout: Layout, y: Float[np.ndarray, "states d"], pairs: FieldPairs
 ) -> Float[np.ndarray, "rows pairs"]:
     """w_ab from the readout of the scenario (one row), or from the readouts of the states (one row
     each).

@@ -28,7 +28,7 @@ HINT = "a model of two dense layers and an activation; or layer=NAME for the wei
 
 
 @dataclass(frozen=True)
-class Units:
+class HiddenLayer:
     """A hidden layer, its activation and its readout, as measured on the network.
 
     weights: J of shape (units, inputs), so that the fields are J·ξ + bias.
@@ -47,7 +47,7 @@ class Units:
     factor: float = 1.0
 
 
-def units(argument: str, network: Description, scaled: bool | None) -> Units:
+def units(argument: str, network: Description, scaled: bool | None) -> HiddenLayer:
     """Return the hidden layer of a network with one; refuse a network that is not v·g(Wξ).
 
     scaled: whether fields are w·ξ/√N; None to find out, and if that cannot be, no.
@@ -58,7 +58,9 @@ def units(argument: str, network: Description, scaled: bool | None) -> Units:
     return measured
 
 
-def _measured_units(argument: str, network: Description, scaled: bool | None) -> Units | InputError:
+def _measured_units(
+    argument: str, network: Description, scaled: bool | None
+) -> HiddenLayer | InputError:
     """Return the hidden layer of a network, or the reason why it has none."""
     problem = _problem_of_layers(argument, network)
     if problem is not None:
@@ -243,14 +245,14 @@ def _one_unit(network: Description, scaled: bool, v: np.ndarray) -> Function | N
     return Function("an activation in its code", values)
 
 
-def _assembled(network: Description, trial: Trial) -> Units:
+def _assembled(network: Description, trial: Trial) -> HiddenLayer:
     first, *second = network.layers
     K, recognised = len(first.weights), trial.recognised
     factor = trial.factor * (1.0 if recognised is None else recognised.factor)
     readout = second[0].weights if second else None
     if factor != 1:
         readout = factor * (np.ones((1, K)) if readout is None else readout)
-    return Units(
+    return HiddenLayer(
         first.weights / (math.sqrt(network.inputs) if trial.scaled else 1.0),
         np.zeros(K) if first.bias is None else first.bias,
         readout,

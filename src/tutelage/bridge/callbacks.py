@@ -23,7 +23,7 @@ def lightning(record: "Recorder") -> Any:
         allowed = "import PyTorch Lightning before asking for a callback"
         raise InputError("lightning", "no such module", allowed, "import lightning.pytorch")
 
-    class Record(modules[0].Callback):  # type: ignore[misc]
+    class LightningRecord(modules[0].Callback):  # type: ignore[misc]
         """Records the module before training and after each step of the optimizer."""
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
@@ -35,14 +35,14 @@ def lightning(record: "Recorder") -> Any:
         def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: object) -> None:
             record(pl_module, step=trainer.global_step)
 
-    return Record()
+    return LightningRecord()
 
 
 def keras(record: "Recorder", step: int = 0) -> Any:
     """Record `on_train_begin` as the start, `on_train_batch_end` as a step."""
     import keras
 
-    class Record(keras.callbacks.Callback):
+    class KerasRecord(keras.callbacks.Callback):
         """Records the model before training and after each execution; epochs are
         counted together.
         """
@@ -66,7 +66,7 @@ def keras(record: "Recorder", step: int = 0) -> Any:
                 getattr(self.model, "jax_state_sync", lambda: None)()
                 record(self.model, step=self.step)
 
-    return Record()
+    return KerasRecord()
 
 
 def optax(record: "Recorder") -> Any:

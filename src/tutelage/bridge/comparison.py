@@ -12,7 +12,7 @@ from jaxtyping import Float
 from tutelage import simulation
 from tutelage._checks import InputError
 from tutelage._types import AnyArray
-from tutelage.bridge.optimizers import Optimizer, of_record
+from tutelage.bridge.optimizers import OptimizerSettings, of_record
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.timing import rate_of
 from tutelage.online.flow import Flow
@@ -75,7 +75,7 @@ class Problem:
         return int(self.record.attrs["dimension"])
 
     @property
-    def optimizer(self) -> Optimizer | None:
+    def optimizer(self) -> OptimizerSettings | None:
         """Settings of the optimizer, if the record has them."""
         return of_record(self.record)
 

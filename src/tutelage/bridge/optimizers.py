@@ -36,7 +36,7 @@ FLAGS = ("nesterov", "decoupled")
 
 
 @dataclass(frozen=True)
-class Optimizer:
+class OptimizerSettings:
     """Settings of an optimizer.
 
     name: of its class, such as "SGD" or "Adam".
@@ -85,7 +85,7 @@ class Optimizer:
         return json.dumps(asdict(self))
 
 
-def of_record(record: xr.Dataset) -> Optimizer | None:
+def of_record(record: xr.Dataset) -> OptimizerSettings | None:
     """Return the optimizer in the attributes of a record; None if the recorder had none."""
     text = record.attrs.get(ATTRIBUTE)
     if text is None:
@@ -98,7 +98,7 @@ def of_record(record: xr.Dataset) -> Optimizer | None:
         raise InputError(f"record.attrs[{ATTRIBUTE!r}]", short_repr(text), allowed) from None
 
 
-def read_optimizer(optimizer: object) -> Optimizer:
+def read_optimizer(optimizer: object) -> OptimizerSettings:
     """Read the settings of a PyTorch or Keras optimizer, or of a mapping of settings."""
     packages = {parent.__module__.partition(".")[0] for parent in type(optimizer).__mro__}
     if "torch" in packages and hasattr(optimizer, "param_groups"):
@@ -116,7 +116,7 @@ def read_optimizer(optimizer: object) -> Optimizer:
     raise InputError("optimizer", received, allowed, f"optimizer={DESCRIPTION}")
 
 
-def _of_groups(name: str, groups: list[dict[str, Any]]) -> Optimizer:
+def _of_groups(name: str, groups: list[dict[str, Any]]) -> OptimizerSettings:
     """Read PyTorch's parameter groups; where they differ, take the largest value."""
 
     def largest(key: str) -> float:
@@ -132,7 +132,7 @@ def _of_groups(name: str, groups: list[dict[str, Any]]) -> Optimizer:
     )
 
 
-def _of_keras(optimizer: Any) -> Optimizer:
+def _of_keras(optimizer: Any) -> OptimizerSettings:
     """Read a Keras optimizer; a schedule gives the rate of the present step."""
     return _checked(
         type(optimizer).__name__,
@@ -144,7 +144,7 @@ def _of_keras(optimizer: Any) -> Optimizer:
     )
 
 
-def _by_hand(settings: Mapping[Any, Any]) -> Optimizer:
+def _by_hand(settings: Mapping[Any, Any]) -> OptimizerSettings:
     for key in settings:
         if key not in KEYS:
             close = get_close_matches(str(key), KEYS, 1)
@@ -161,7 +161,7 @@ def _by_hand(settings: Mapping[Any, Any]) -> Optimizer:
     return _checked(settings["name"], [] if rate is None else [rate], **numbers)
 
 
-def _checked(name: str, rates: list[Any], **settings: Any) -> Optimizer:
+def _checked(name: str, rates: list[Any], **settings: Any) -> OptimizerSettings:
     for rate in rates:
         finite_number("optimizer.learning_rate", rate, at_least=0.0, hint="0.01")
     for key, value in settings.items():
@@ -173,4 +173,4 @@ def _checked(name: str, rates: list[Any], **settings: Any) -> Optimizer:
     numbers: dict[str, Any] = {
         key: bool(x) if key in FLAGS else float(x) for key, x in settings.items()
     }
-    return Optimizer(name, tuple(dict.fromkeys(map(float, rates))), **numbers)
+    return OptimizerSettings(name, tuple(dict.fromkeys(map(float, rates))), **numbers)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
 from tutelage._given import ArrayLike
-from tutelage.bridge.behaviour import Units, units
+from tutelage.bridge.behaviour import HiddenLayer, units
 from tutelage.bridge.description import Description
 from tutelage.bridge.fields import covariances
 from tutelage.bridge.inputs import check_inputs
@@ -70,7 +70,7 @@ def overlaps(
 
 def pair(
     student: object, teacher: object, layers: LayerNames, scaled: bool | None
-) -> tuple[Units, Units]:
+) -> tuple[HiddenLayer, HiddenLayer]:
     """Return the hidden layers of student and teacher, which need the same number of inputs."""
     arguments = (("student", student, layers[0]), ("teacher", teacher, layers[1]))
     J, B = (
@@ -97,7 +97,9 @@ def _names(layer: Any) -> LayerNames:
     return names
 
 
-def hidden(argument: str, network: Description, name: str | None, scaled: bool | None) -> Units:
+def hidden(
+    argument: str, network: Description, name: str | None, scaled: bool | None
+) -> HiddenLayer:
     """Return the units of a network with one hidden layer, or the weights of the layer of this
     name.
     """
@@ -107,12 +109,12 @@ def hidden(argument: str, network: Description, name: str | None, scaled: bool |
     return found
 
 
-def _named(network: Description, name: str, scaled: bool | None) -> Units:
+def _named(network: Description, name: str, scaled: bool | None) -> HiddenLayer:
     for one in network.layers:
         if one.name == name:
             W = one.weights / (math.sqrt(one.weights.shape[1]) if scaled else 1.0)
             b = np.zeros(len(W)) if one.bias is None else one.bias
-            return Units(W, b, None, None, None, None, bool(scaled))
+            return HiddenLayer(W, b, None, None, None, None, bool(scaled))
     names = ", ".join(repr(one.name) for one in network.layers)
     raise InputError("layer", repr(name), f"the {network.framework} network has {names}"[:300])
 

@@ -22,11 +22,11 @@ from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer, short_repr
 from tutelage._given import ArrayLike, FileName
 from tutelage.bridge import callbacks, fields
-from tutelage.bridge.behaviour import Units, units
+from tutelage.bridge.behaviour import HiddenLayer, units
 from tutelage.bridge.description import Description, check_finite
 from tutelage.bridge.inputs import Structure, check_inputs, structure
 from tutelage.bridge.models import read, read_any
-from tutelage.bridge.optimizers import ATTRIBUTE, SAME_RATE, Optimizer, read_optimizer
+from tutelage.bridge.optimizers import ATTRIBUTE, SAME_RATE, OptimizerSettings, read_optimizer
 from tutelage.bridge.scenario import of_units
 from tutelage.model import Scenario
 from tutelage.model.layout import BLOCKS
@@ -75,7 +75,7 @@ class _Records:
         self.values = {name: every_second(entries) for name, entries in self.values.items()}
 
 
-def _rate(learning_rate: float | None, optimizer: Optimizer | None) -> Any:
+def _rate(learning_rate: float | None, optimizer: OptimizerSettings | None) -> Any:
     """Return the given learning rate, or else the optimizer's."""
     rates = () if optimizer is None else optimizer.rates
     if learning_rate is None:
@@ -206,7 +206,7 @@ class Recorder:
         self._pause = SECONDS
         self._known: dict[int, float] = {}
         self._next, self._ended = 0, -1
-        self._student: Units | None = None
+        self._student: HiddenLayer | None = None
         self._scenario: Scenario | None = None
         self._dropout: tuple[str, ...] = ()
 

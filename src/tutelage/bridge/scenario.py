@@ -8,7 +8,7 @@ from tutelage._arguments import validated
 from tutelage._checks import InputError, short_repr
 from tutelage._given import ArrayLike
 from tutelage.activations import Activation
-from tutelage.bridge.behaviour import Units
+from tutelage.bridge.behaviour import HiddenLayer
 from tutelage.bridge.inputs import check_inputs, structure
 from tutelage.bridge.overlaps import overlaps, pair
 from tutelage.bridge.recognition import custom
@@ -59,7 +59,7 @@ def scenario(
     )
 
 
-def of_units(J: Units, B: Units, activation: object, T: np.ndarray) -> Scenario:
+def of_units(J: HiddenLayer, B: HiddenLayer, activation: object, T: np.ndarray) -> Scenario:
     """Return the scenario of two hidden layers, without checking the structure of the inputs."""
     given = activation if isinstance(activation, tuple) else (activation, activation)
     if len(given) != 2:
@@ -85,20 +85,20 @@ def _check_structure(inputs: ArrayLike, dimension: int) -> None:
         )
 
 
-def _check_outputs(J: Units, B: Units) -> None:
+def _check_outputs(J: HiddenLayer, B: HiddenLayer) -> None:
     outputs = [1 if one.readout is None else len(one.readout) for one in (J, B)]
     if outputs[0] != outputs[1]:
         raise InputError("teacher", f"{outputs[1]} outputs", f"the student has {outputs[0]}")
 
 
-def _committee(argument: str, units: Units, given: object) -> Committee:
+def _committee(argument: str, units: HiddenLayer, given: object) -> Committee:
     _check_biases(argument, units)
     v = units.readout
     plain = v is None or (len(v) == 1 and np.all(v == 1))
     return Committee(len(units.weights), _activation(argument, units, given), None if plain else v)
 
 
-def _activation(argument: str, units: Units, given: Any) -> Activation:
+def _activation(argument: str, units: HiddenLayer, given: Any) -> Activation:
     if units.activation is not None:
         return units.activation
     if units.function is not None:
@@ -110,7 +110,7 @@ def _activation(argument: str, units: Units, given: Any) -> Activation:
     return given if isinstance(given, Activation) else Activation.from_function(given)
 
 
-def _check_biases(argument: str, units: Units) -> None:
+def _check_biases(argument: str, units: HiddenLayer) -> None:
     spread = np.sqrt(np.sum(units.weights**2, axis=1))
     for what, bias in (("biases", units.bias), ("biases of the outputs", units.output_bias)):
         if bias is not None and np.max(np.abs(bias)) > NO_BIAS * np.max(spread):

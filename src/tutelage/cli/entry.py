@@ -17,11 +17,11 @@ from tutelage.cli.reproduce import reproduce
 from tutelage.cli.simulate import simulate
 from tutelage.cli.specialize import specialize
 from tutelage.cli.spectrum import spectrum
-from tutelage.cli.suggestions import Command, Group
+from tutelage.cli.suggestions import Command, CommandGroup
 from tutelage.cli.sweep import sweep
 
 app = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # the same plain help on a terminal and in a log

@@ -43,7 +43,7 @@ class Output(StrEnum):
     sigmoid = "sigmoid"
 
 
-class Optimizer(StrEnum):
+class OptimizerName(StrEnum):
     """Optimizer of the training."""
 
     adam = "adam"
@@ -79,7 +79,9 @@ def spectrum(
     epochs: Annotated[int, typer.Option(help="Steps with the gradient of all examples.")] = 1000,
     runs: options.Runs = 1,
     seed: options.Seed = 0,
-    optimizer: Annotated[Optimizer, typer.Option(help="Full-batch Adam or SGD.")] = Optimizer.adam,
+    optimizer: Annotated[
+        OptimizerName, typer.Option(help="Full-batch Adam or SGD.")
+    ] = OptimizerName.adam,
     learning_rate: options.LearningRate = 0.01,
     decay: Annotated[
         float, typer.Option(help="Learning-rate decay: a factor for every step.")
@@ -196,11 +198,11 @@ def _beta_start(network: Any, text: str | None) -> Any:
     return check_beta_start(network, values[0] if len(values) == 1 else tuple(values))
 
 
-def _optimizer(name: Optimizer, learning_rate: float, decay: float) -> Any:
+def _optimizer(name: OptimizerName, learning_rate: float, decay: float) -> Any:
     from tutelage.spectra import SGD, Adam
 
     finite_number("--learning-rate", learning_rate, above=0.0, hint="--learning-rate 0.01")
-    return {Optimizer.adam: Adam, Optimizer.sgd: SGD}[name](learning_rate, decay)
+    return {OptimizerName.adam: Adam, OptimizerName.sgd: SGD}[name](learning_rate, decay)
 
 
 def _train(

@@ -61,7 +61,7 @@ def _write_below(formatter: Any, rows: Iterable[tuple[str, str]]) -> None:
             formatter.write("".join(f"{line}\n" for line in lines))
 
 
-class Group(Narrow, TyperGroup):
+class CommandGroup(Narrow, TyperGroup):
     """The command group ``tutelage``."""
 
 

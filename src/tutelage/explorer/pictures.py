@@ -67,7 +67,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Number:
+class LabelledNumber:
     """A number next to the picture; a missing value is None with a reason."""
 
     label: str
@@ -87,7 +87,7 @@ class Picture:
     """
 
     panels: list[Panel] = field(default_factory=list)
-    numbers: list[Number] = field(default_factory=list)
+    numbers: list[LabelledNumber] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     panel_marks: dict[str, list[Mark]] = field(default_factory=dict)
     slider_marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -95,11 +95,11 @@ class Picture:
     next: dict[str, Any] = field(default_factory=dict)
 
 
-def estimate(label: str, symbol: str, value: Any, reason: str | None = None) -> Number:
+def estimate(label: str, symbol: str, value: Any, reason: str | None = None) -> LabelledNumber:
     """Return an `Estimate` or None as a number next to the picture."""
     if value is None:
-        return Number(label, symbol, None, None, reason or "there is none")
-    return Number(label, symbol, float(value.value), float(value.error))
+        return LabelledNumber(label, symbol, None, None, reason or "there is none")
+    return LabelledNumber(label, symbol, float(value.value), float(value.error))
 
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

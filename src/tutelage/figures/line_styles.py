@@ -27,7 +27,7 @@ HIDDEN_FRACTION = 2e-3  # curves closer than this part of the range hide each ot
 MAX_SYMBOLS = 3  # symbols of coinciding curves in a label, before they are abbreviated
 
 
-class Curve(NamedTuple):
+class OverlapCurve(NamedTuple):
     """An overlap over time: R_in, Q_ik (i <= k) or v_ci.
 
     name: its symbol with its indices, as a formula.
@@ -55,7 +55,7 @@ class LineStyle(NamedTuple):
     marker: str = ""
 
 
-def line_style(curve: Curve, mixed: bool = False) -> LineStyle:
+def line_style(curve: OverlapCurve, mixed: bool = False) -> LineStyle:
     """Return the line style of an overlap, which depends on its symbol only.
 
     mixed: R and Q share the Axes; Q is then marked with small squares.
@@ -64,7 +64,7 @@ def line_style(curve: Curve, mixed: bool = False) -> LineStyle:
     return LineStyle(colour(curve.first), dashes, "s" if mixed and curve.letter == "Q" else "")
 
 
-def assigned_pairs(curves: Sequence[Curve]) -> set[str]:
+def assigned_pairs(curves: Sequence[OverlapCurve]) -> set[str]:
     """Return the symbols R_in of the one-to-one assignment of students to teachers.
 
     It maximizes the sum of R_in at the last time; ties go to the diagonal.
@@ -101,11 +101,11 @@ def best_assignment(R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class CoincidingCurves(NamedTuple):
     """Curves that hide each other; ``equal`` if their values are equal up to rounding."""
 
-    curves: list[Curve]
+    curves: list[OverlapCurve]
     equal: bool
 
 
-def group_coinciding(curves: Sequence[Curve]) -> list[CoincidingCurves]:
+def group_coinciding(curves: Sequence[OverlapCurve]) -> list[CoincidingCurves]:
     """Group the curves that hide each other, in the order of their first members."""
     if not curves:
         return []
@@ -126,14 +126,14 @@ def group_coinciding(curves: Sequence[Curve]) -> list[CoincidingCurves]:
     return groups
 
 
-def _distance(a: Curve, b: Curve) -> float:
+def _distance(a: OverlapCurve, b: OverlapCurve) -> float:
     if not np.array_equal(np.isfinite(a.values), np.isfinite(b.values)):
         return np.inf
     gaps = np.abs(a.values - b.values)
     return float(np.max(gaps[np.isfinite(gaps)], initial=0.0))
 
 
-def group_label(group: CoincidingCurves, curves: Sequence[Curve]) -> str:
+def group_label(group: CoincidingCurves, curves: Sequence[OverlapCurve]) -> str:
     """Return a label such as R_11 = R_22, or R_in, i ≠ n, for coinciding curves."""
     members, equal = group
     sign = " = " if equal else r" $\approx$ "
@@ -148,7 +148,7 @@ def group_label(group: CoincidingCurves, curves: Sequence[Curve]) -> str:
 
 
 def _collective_symbol(
-    letter: str, members: Sequence[Curve], curves: Sequence[Curve]
+    letter: str, members: Sequence[OverlapCurve], curves: Sequence[OverlapCurve]
 ) -> str | None:
     """Return the symbol of all overlaps of a letter, of its diagonal or of all others."""
     present = {c.name for c in members if c.letter == letter}
@@ -166,7 +166,7 @@ def _collective_symbol(
     return next((name for name, names in sets.items() if names == present), None)
 
 
-def style_legend(curves: Sequence[Curve], mixed: bool, assigned: bool) -> list[Any]:
+def style_legend(curves: Sequence[OverlapCurve], mixed: bool, assigned: bool) -> list[Any]:
     """Return legend entries that explain colours, dashes and widths instead of each curve."""
     from matplotlib.lines import Line2D
 
@@ -193,7 +193,9 @@ def is_too_long(label_count: int) -> bool:
     return label_count > MAX_LABELS
 
 
-def draw_lines(axes: Any, x: np.ndarray, curves: Sequence[Curve], mixed: bool) -> Iterator[Any]:
+def draw_lines(
+    axes: Any, x: np.ndarray, curves: Sequence[OverlapCurve], mixed: bool
+) -> Iterator[Any]:
     """Draw one line per group of coinciding curves; yield each group with its line style."""
     pairs = assigned_pairs(curves)
     for group in group_coinciding(curves):
@@ -224,13 +226,13 @@ def _marker_size() -> float:
     return 0.6 * matplotlib.rcParams["lines.markersize"]
 
 
-def overlap_groups(curves: Sequence[Curve]) -> list[tuple[str, LineStyle, np.ndarray]]:
+def overlap_groups(curves: Sequence[OverlapCurve]) -> list[tuple[str, LineStyle, np.ndarray]]:
     """Return label, line style and all values of each group of overlaps of many units.
 
     The groups are R of assigned pairs, other R, Q on the diagonal, other Q, and v.
     """
     pairs = assigned_pairs(curves)
-    groups: list[tuple[str, LineStyle, list[Curve]]] = [
+    groups: list[tuple[str, LineStyle, list[OverlapCurve]]] = [
         ("$R_{in}$, assigned", LineStyle(colour(0), "-"), [c for c in curves if c.name in pairs]),
         (
             "$R_{in}$, others",

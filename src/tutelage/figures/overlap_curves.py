@@ -9,7 +9,7 @@ from tutelage.figures.axes import BAND, figure_function, plot_with_band
 from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import (
     MAX_STYLED_UNITS,
-    Curve,
+    OverlapCurve,
     assigned_pairs,
     draw_lines,
     is_too_long,
@@ -74,7 +74,7 @@ def overlaps(
     return finish(axes, handles=handles)
 
 
-def _draw_run(axes: Any, time: np.ndarray, curves: list[Curve], mixed: bool) -> Any:
+def _draw_run(axes: Any, time: np.ndarray, curves: list[OverlapCurve], mixed: bool) -> Any:
     """Draw the lines of one run; return legend entries if there are too many lines to name."""
     axes.line_styles = {}
     count = 0
@@ -94,7 +94,7 @@ def _draw_run(axes: Any, time: np.ndarray, curves: list[Curve], mixed: bool) -> 
 
 
 def _draw_curves(
-    axes: Axes, time: np.ndarray, curves: list[Curve], style: str | None, mixed: bool
+    axes: Axes, time: np.ndarray, curves: list[OverlapCurve], style: str | None, mixed: bool
 ) -> None:
     """Draw every curve in one style, in the colour of the line that it belongs to."""
     existing, labelled = getattr(axes, "line_styles", {}), not axes.lines
@@ -112,7 +112,7 @@ def _draw_curves(
 
 
 def _draw_ranges(
-    axes: Any, time: np.ndarray, curves: list[Curve], style: str | None, on_curves: bool
+    axes: Any, time: np.ndarray, curves: list[OverlapCurve], style: str | None, on_curves: bool
 ) -> None:
     """Draw the median of each group of overlaps, and a band from the lowest to the highest."""
     for name, default, values in overlap_groups(curves):

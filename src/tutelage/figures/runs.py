@@ -9,7 +9,7 @@ import xarray as xr
 
 from tutelage._checks import InputError
 from tutelage.figures.kinds import Axes
-from tutelage.figures.line_styles import Curve
+from tutelage.figures.line_styles import OverlapCurve
 from tutelage.figures.text import with_formulas
 from tutelage.model.layout import BLOCKS, Block
 from tutelage.model.numbers import COORDINATE_TEX
@@ -54,7 +54,7 @@ def spread(dataset: xr.Dataset, name: str) -> xr.DataArray:
     return dataset.get(f"{name}_spread", xr.full_like(dataset[name], np.nan))
 
 
-def overlap_curves(dataset: xr.Dataset, letter: str, over: str = "time") -> list[Curve]:
+def overlap_curves(dataset: xr.Dataset, letter: str, over: str = "time") -> list[OverlapCurve]:
     """Return the curve of each entry of Q, R or v."""
     block = BLOCK_OF_LETTER[letter]
     x, width = (
@@ -62,7 +62,7 @@ def overlap_curves(dataset: xr.Dataset, letter: str, over: str = "time") -> list
         for matrix in (dataset[block.name], spread(dataset, block.name))
     )
     return [
-        Curve(_symbol(block, (i, k), dataset), letter, i, k, x[:, i, k], width[:, i, k])
+        OverlapCurve(_symbol(block, (i, k), dataset), letter, i, k, x[:, i, k], width[:, i, k])
         for i, k in block.entries(dataset.sizes)
     ]
 

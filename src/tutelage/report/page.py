@@ -29,7 +29,7 @@ VERDICTS: dict[Verdict, str] = {
 TEMPLATE = "page.html"
 
 
-class Finding(NamedTuple):
+class ExplainedRows(NamedTuple):
     """A note and the rows that it explains."""
 
     anchor: str
@@ -118,13 +118,13 @@ def _coverage(paper: str, rows: Iterable[Row]) -> list[tuple[Line, str]]:
     return list(covered(paper, {row.item: row.verdict for row in rows if row.paper == paper}))
 
 
-def _findings(rows: Iterable[Row]) -> list[Finding]:
+def _findings(rows: Iterable[Row]) -> list[ExplainedRows]:
     """Return every note once, in the order of the papers, with the items that it explains."""
     items: dict[tuple[str, str, Verdict], list[str]] = {}
     for row in rows:
         if row.note and row.verdict not in ("agrees", "new"):
             items.setdefault((row.paper, row.note, row.verdict), []).append(row.item)
     return [
-        Finding(f"finding-{number}", paper, note, verdict, about)
+        ExplainedRows(f"finding-{number}", paper, note, verdict, about)
         for number, ((paper, note, verdict), about) in enumerate(items.items(), start=1)
     ]

@@ -15,7 +15,7 @@ from typing import Any
 from tutelage._checks import InputError
 from tutelage.papers import Entry, Row
 from tutelage.papers.section import Figure
-from tutelage.report.pictures import Picture, close, save
+from tutelage.report.pictures import PictureFiles, close, save
 from tutelage.report.version import key
 from tutelage.runs import files
 
@@ -30,7 +30,7 @@ class Part:
     section: str
     full: bool
     rows: list[Row] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
+    pictures: list[PictureFiles] = field(default_factory=list)
 
 
 def compute(entry: Entry, full: bool, folder: Path) -> Part:
@@ -137,5 +137,5 @@ def _as_dict(part: Part) -> dict[str, Any]:
 
 def _from_dict(content: dict[str, Any]) -> Part:
     rows = [Row.from_dict(entries) for entries in content.pop("rows")]
-    pictures = [Picture(**entries) for entries in content.pop("pictures")]
+    pictures = [PictureFiles(**entries) for entries in content.pop("pictures")]
     return Part(**content, rows=rows, pictures=pictures)

@@ -18,7 +18,7 @@ FRAMES_PER_SECOND = 8
 
 
 @dataclass(frozen=True)
-class Picture:
+class PictureFiles:
     """Names of the files of a figure; ``film`` is the animation, "" if there is none."""
 
     png: str
@@ -32,7 +32,7 @@ class Picture:
         return [self.png, self.svg, self.pdf, *self.data, *([self.film] if self.film else [])]
 
 
-def save(figure: Figure, stem: str, folder: Path) -> Picture:
+def save(figure: Figure, stem: str, folder: Path) -> PictureFiles:
     """Write all files of a figure; return their names."""
     import matplotlib.pyplot as plt
 
@@ -43,7 +43,7 @@ def save(figure: Figure, stem: str, folder: Path) -> Picture:
                 figure.picture.savefig(file, dpi=150, metadata=metadata)
     data = [_save_data(dataset, part, stem, folder) for part, dataset in figure.data.items()]
     film = _save_film(figure.film, stem, folder) if figure.film is not None else ""
-    return Picture(f"{stem}.png", f"{stem}.svg", f"{stem}.pdf", data, film)
+    return PictureFiles(f"{stem}.png", f"{stem}.svg", f"{stem}.pdf", data, film)
 
 
 def close(figure: Figure) -> None:

@@ -128,7 +128,7 @@ def products(V: Float[Array, "n N"], W: Float[Array, "m N"]) -> Float[Array, "n 
     return jnp.sum(V[:, None] * W, axis=-1)
 
 
-class Given(InitialWeights):
+class GivenWeights(InitialWeights):
     """Given weights of shape (n, N), or (runs, n, N)."""
 
     array: Float[Array, "... n N"]
@@ -174,4 +174,4 @@ def initial_weights(
         raise InputError("start", received, f"dimension is {N}", f"weights of {N} components")
     batch = np.broadcast_shapes(J.shape[:-2], B.shape[:-2])
     both = [np.broadcast_to(W, (*batch, *W.shape[-2:])) for W in (J, B)]
-    return Given(jnp.asarray(np.concatenate(both, axis=-2)))
+    return GivenWeights(jnp.asarray(np.concatenate(both, axis=-2)))

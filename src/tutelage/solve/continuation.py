@@ -33,7 +33,7 @@ CORRECTED = 1e-11
 TURN = 0.97
 
 
-class Place(NamedTuple):
+class CurvePoint(NamedTuple):
     """A point u = (y, p) of the curve, its tangent t, and J = [∂f/∂y, ∂f/∂p]."""
 
     u: Float[np.ndarray, " d+1"]
@@ -58,16 +58,16 @@ class Curve(NamedTuple):
     ended: str
 
 
-Test = Callable[[Place], float]
+Test = Callable[[CurvePoint], float]
 Ending = Callable[[np.ndarray, list[Special]], str | None]
 
 
-def determinant(place: Place) -> float:
+def determinant(place: CurvePoint) -> float:
     """det [J; t], which changes its sign at a branch point."""
     return float(np.linalg.det(np.vstack([place.J, place.t])))
 
 
-def along_parameter(place: Place) -> float:
+def along_parameter(place: CurvePoint) -> float:
     """dp/ds, which changes its sign at a fold."""
     return float(place.t[-1])
 
@@ -94,7 +94,7 @@ def follow(
         until: where in p the curve ends; it may turn round before.
         step: the longest step, relative to |u| where that is greater than one.
         steps: the largest number of steps.
-        tests: functions of a `Place`, by the kind of the points where they change their sign.
+        tests: functions of a `CurvePoint`, by the kind of the points where they change their sign.
         ending: u and the special points so far -> a reason for ending there, or None.
 
     >>> import numpy as np
@@ -120,7 +120,7 @@ def follow(
     return Curve(points, tangents, specials, ended)
 
 
-def _begin(system: System, y: np.ndarray, parameter: float, until: float) -> Place:
+def _begin(system: System, y: np.ndarray, parameter: float, until: float) -> CurvePoint:
     """Return the point of the curve next to y at a parameter; its tangent leads to ``until``."""
 
     def fixed(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -130,14 +130,16 @@ def _begin(system: System, y: np.ndarray, parameter: float, until: float) -> Pla
     y = newton(fixed, y, steps=CORRECTIONS, tolerance=_accuracy(y)).x
     J = system(y, parameter)[1]
     t = np.linalg.svd(J)[2][-1]
-    return Place(np.append(y, parameter), t if t[-1] * (until - parameter) >= 0 else -t, J)
+    return CurvePoint(np.append(y, parameter), t if t[-1] * (until - parameter) >= 0 else -t, J)
 
 
 def _accuracy(u: np.ndarray) -> float:
     return CORRECTED * max(1.0, float(np.max(np.abs(u))))
 
 
-def _walk(system: System, place: Place, step: float, steps: int) -> Iterator[Place | None]:
+def _walk(
+    system: System, place: CurvePoint, step: float, steps: int
+) -> Iterator[CurvePoint | None]:
     """Yield points along the curve; None if even the shortest step finds no point."""
     length = step / 4
     for _ in range(steps):
@@ -152,12 +154,12 @@ def _walk(system: System, place: Place, step: float, steps: int) -> Iterator[Pla
         place, length = new, 1.5 * length
 
 
-def _ahead(system: System, place: Place, length: float) -> Place | None:
+def _ahead(system: System, place: CurvePoint, length: float) -> CurvePoint | None:
     """Return the point at a distance ``length`` along the tangent."""
     return _in_plane(system, place.u + length * place.t, place.t)
 
 
-def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> Place | None:
+def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> CurvePoint | None:
     """Return the point where the curve meets the plane through the guess."""
 
     def both(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,18 +173,20 @@ def _in_plane(system: System, guess: np.ndarray, normal: np.ndarray) -> Place | 
     return place if np.all(np.isfinite(place.t)) else None
 
 
-def _at(system: System, u: np.ndarray, before: np.ndarray) -> Place:
+def _at(system: System, u: np.ndarray, before: np.ndarray) -> CurvePoint:
     """Compute the tangent t with J t = 0 and before·t > 0; smooth also where the rank of J
     drops.
     """
     J = system(u[:-1], u[-1])[1]
     if not np.all(np.isfinite(J)):  # too far away for a tangent
-        return Place(u, np.full_like(u, np.nan), J)
+        return CurvePoint(u, np.full_like(u, np.nan), J)
     t = np.linalg.lstsq(np.vstack([J, before]), np.eye(len(u))[-1], rcond=None)[0]
-    return Place(u, t / np.linalg.norm(t), J)
+    return CurvePoint(u, t / np.linalg.norm(t), J)
 
 
-def _between(system: System, tests: Mapping[str, Test], left: Place, right: Place) -> list[Special]:
+def _between(
+    system: System, tests: Mapping[str, Test], left: CurvePoint, right: CurvePoint
+) -> list[Special]:
     """Locate special points between two points.  Where two test functions vanish together the first
     counts: the outer curve of a pitchfork turns where it crosses the other, at a branch point.
     """
@@ -195,7 +199,7 @@ def _between(system: System, tests: Mapping[str, Test], left: Place, right: Plac
     return specials
 
 
-def _locate(system: System, kind: str, test: Test, left: Place, right: Place) -> Special:
+def _locate(system: System, kind: str, test: Test, left: CurvePoint, right: CurvePoint) -> Special:
     """Locate the zero of a test function by false position, then by interpolation from both sides.
 
     Newton's method is inaccurate at a branch point itself, so that the last step interpolates.
@@ -213,7 +217,9 @@ def _locate(system: System, kind: str, test: Test, left: Place, right: Place) ->
     return Special(kind, best, float(abs(best[-1] - rough[-1])))
 
 
-def _near(system: System, left: Place, right: Place, s: float, normal: np.ndarray) -> Place | None:
+def _near(
+    system: System, left: CurvePoint, right: CurvePoint, s: float, normal: np.ndarray
+) -> CurvePoint | None:
     """Return the point at the fraction s between two points, from the cubic through both."""
     span = float(np.linalg.norm(right.u - left.u))
     a = left.u * (1 + 2 * s) + s * span * left.t
@@ -222,7 +228,7 @@ def _near(system: System, left: Place, right: Place, s: float, normal: np.ndarra
 
 
 def _false_position(
-    place: Callable[[float], Place | None], test: Test, left: Place, right: Place
+    place: Callable[[float], CurvePoint | None], test: Test, left: CurvePoint, right: CurvePoint
 ) -> float:
     """Find a zero by the Illinois method: the value at an end that is retained is halved."""
     a, b, fa, fb = 0.0, 1.0, test(left), test(right)
@@ -247,7 +253,7 @@ def _interpolated(nodes: np.ndarray, values: np.ndarray, points: np.ndarray) -> 
     return np.array([np.polyval(np.polyfit(nodes, x, degree), root) for x in points.T])
 
 
-def _land(system: System, left: Place, right: Place, until: float) -> Place:
+def _land(system: System, left: CurvePoint, right: CurvePoint, until: float) -> CurvePoint:
     """Return the point between two points at which p is ``until``."""
     u = left.u + (until - left.u[-1]) / (right.u[-1] - left.u[-1]) * (right.u - left.u)
     landed = _begin(system, u[:-1], until, until)

@@ -125,7 +125,7 @@ def train(
     size = 8 * classifier.count * arrays
     check_memory("runs", runs, lambda runs: runs * size, "their weights and spectra")
     near = float(residual_tolerance)
-    system = System(classifier, examples, optimizer, near, beta_start, output)
+    system = TrainingSystem(classifier, examples, optimizer, near, beta_start, output)
     work = epochs + COLUMN * classifier.count * len(watched)
     with Progress(progress, work, "gradients") as bar:
         measured = _run(system, runs, seed, times, set(watched.tolist()), epochs, bar)
@@ -141,7 +141,7 @@ def default_epochs(epochs: int) -> np.ndarray:
     return np.unique(np.round(epochs * np.linspace(0.0, 1.0, RECORDS) ** 2).astype(int))
 
 
-class System(eqx.Module):
+class TrainingSystem(eqx.Module):
     """The networks of a training: start, step and measurements."""
 
     classifier: Classifier
@@ -195,7 +195,7 @@ class System(eqx.Module):
 
 
 def _run(
-    system: System,
+    system: TrainingSystem,
     runs: int,
     seed: int,
     times: np.ndarray,
@@ -221,7 +221,7 @@ def _run(
 class EpochRunner:
     """Train in calls short enough to show progress and to react to Ctrl-C."""
 
-    def __init__(self, system: System, state: PyTree, bar: Progress):
+    def __init__(self, system: TrainingSystem, state: PyTree, bar: Progress):
         self._system, self._state, self._bar = system, state, bar
         self._epoch, self._most = 0, 1
         self.done = 0  # number of gradients
@@ -258,17 +258,17 @@ def _start(
 
 
 @eqx.filter_jit
-def _advance(system: System, state: PyTree, count: Int[Array, ""]) -> Any:
+def _advance(system: TrainingSystem, state: PyTree, count: Int[Array, ""]) -> Any:
     batch = jax.vmap(system.step)
     return jax.lax.fori_loop(0, count, lambda _, state: batch(state), state)
 
 
 @jit_unoptimized
-def _measure(system: System, θ: PyTree) -> Any:
+def _measure(system: TrainingSystem, θ: PyTree) -> Any:
     return jax.vmap(system.measure)(θ)
 
 
-def _spectra(system: System, θ: PyTree, runs: int) -> np.ndarray:
+def _spectra(system: TrainingSystem, θ: PyTree, runs: int) -> np.ndarray:
     """Compute the eigenvalues of every network that has not diverged."""
     parts = (
         [slice(0, runs)]
@@ -285,7 +285,7 @@ def _spectra(system: System, θ: PyTree, runs: int) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _hessians(system: System, θ: PyTree) -> Any:
+def _hessians(system: TrainingSystem, θ: PyTree) -> Any:
     """Compute Hessians serially, each with its columns in batches."""
 
     def one(θ: PyTree) -> Any:

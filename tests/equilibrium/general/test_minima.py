@@ -11,7 +11,7 @@ from scipy.optimize import root
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.equilibrium.general import descent, minima as search
-from tutelage.equilibrium.general.landscape import Landscape
+from tutelage.equilibrium.general.landscape import FreeEnergyLandscape
 from tutelage.equilibrium.general.minima import minima
 from tutelage.equilibrium.general.starts import starts as starting_points
 
@@ -86,7 +86,7 @@ LANDSCAPES = [
 )
 def test_error_and_entropy_are_those_of_the_covariance(case):
     """ε_g by `generalization_error`; s = ½ ln det C - ½ ln det T wherever T is not singular."""
-    landscape = Landscape(case)
+    landscape = FreeEnergyLandscape(case)
     z = jnp.asarray(np.random.default_rng(1).normal(size=landscape.size))
 
     @jax.jit
@@ -114,7 +114,7 @@ def test_error_and_entropy_are_those_of_the_covariance(case):
 )
 def test_derivatives_are_those_of_the_free_energy(case):
     """Central differences with h = 1e-5: errors h² and ε/h, both near 1e-10 of terms of size 10."""
-    landscape, load, h = Landscape(case), 4.0, 1e-5
+    landscape, load, h = FreeEnergyLandscape(case), 4.0, 1e-5
     z = np.random.default_rng(2).normal(size=landscape.size)
     value = jax.jit(jax.vmap(lambda z: landscape.free_energy(z, load)))
     every = jax.jit(jax.vmap(lambda z: landscape.derivatives(z, load)))
@@ -130,7 +130,7 @@ def test_derivatives_are_those_of_the_free_energy(case):
 def test_hessian_in_the_overlaps_is_the_second_derivative_in_the_overlaps():
     """By automatic differentiation of αKε_g - ½ ln det(Q - A Aᵀ), written out here."""
     case = scenario(3, 2, tl.Erf(), T=UNEQUAL)
-    landscape, load, (i, k) = Landscape(case), 5.0, np.triu_indices(3, 1)
+    landscape, load, (i, k) = FreeEnergyLandscape(case), 5.0, np.triu_indices(3, 1)
     z = jnp.asarray(np.random.default_rng(3).normal(size=landscape.size))
 
     def free_energy(x):
@@ -148,7 +148,7 @@ def test_hessian_in_the_overlaps_is_the_second_derivative_in_the_overlaps():
 
 def test_the_free_energy_does_not_depend_on_names():
     case = scenario(3, 3, tl.ReLU())
-    landscape, rng = Landscape(case), np.random.default_rng(4)
+    landscape, rng = FreeEnergyLandscape(case), np.random.default_rng(4)
     Q, R = (np.asarray(x) for x in landscape.overlaps(jnp.asarray(rng.normal(size=12))))
     for students, teachers in itertools.product(itertools.permutations(range(3)), repeat=2):
         q, r = Q[np.ix_(students, students)], R[np.ix_(students, teachers)]
@@ -259,7 +259,7 @@ def test_negative_specialization_of_three_units_is_a_saddle(name, load, guess):
     K = 3
     R, S, C, free_energy, _ = site_symmetric(name, K, load, guess)
     assert R < S
-    landscape = Landscape(scenario(K, K, ACTIVATIONS[name]))
+    landscape = FreeEnergyLandscape(scenario(K, K, ACTIVATIONS[name]))
     Q, overlaps = matrices(K, R, S, C)
     L = np.linalg.cholesky(Q - overlaps @ overlaps.T)
     z = landscape.coordinates(jnp.asarray(np.hstack([overlaps, L])))
@@ -278,7 +278,7 @@ def test_negative_specialization_of_three_units_is_a_saddle(name, load, guess):
 def test_a_descent_that_ends_on_a_saddle_is_not_listed(monkeypatch):
     """K = 2 erf units beyond α_c = 23.7: from a symmetric start the gradient leads to R = S."""
     load, case = 40.0, scenario(2, 2, tl.Erf())
-    landscape = Landscape(case)
+    landscape = FreeEnergyLandscape(case)
     Q, R = matrices(2, 0.3, 0.3, 0.1)
     start = np.hstack([R, np.linalg.cholesky(Q - R @ R.T)])
     symmetric = np.asarray(landscape.coordinates(jnp.asarray(start)))

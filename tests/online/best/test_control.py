@@ -9,7 +9,7 @@ from tutelage import ComputationError, InputError
 from tutelage._jax import jax, jnp
 from tutelage.online.best.discretized import Controlled, path, value_of
 from tutelage.online.best.greedy import greedy_controls
-from tutelage.online.best.grids import Grid
+from tutelage.online.best.grids import KnotGrid
 from tutelage.online.flow import Flow
 
 NOISE = 0.5
@@ -242,7 +242,7 @@ def test_more_controls_are_not_worse():
 
 
 def test_knots_are_finer_early_and_steps_are_short():
-    grid = Grid.of(10, 100)
+    grid = KnotGrid.of(10, 100)
     assert np.all(np.diff(grid.knots, 2) > 0) and np.max(np.diff(grid.ends)) <= 0.01
     np.testing.assert_allclose(np.sum(grid.weights()), 1.0)
     np.testing.assert_allclose(grid.hats @ grid.knots, grid.ends, atol=1e-15)

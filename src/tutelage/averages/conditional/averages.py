@@ -14,7 +14,7 @@ from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.derivatives import Average, estimate
 from tutelage.averages.conditional.kernel import (
     PRIVATE,
-    Units,
+    FieldUnits,
     judged_covariance,
     over_batch,
     product,
@@ -66,9 +66,9 @@ def _estimate(
     parameters, rest = eqx.partition(activations, eqx.is_array)
     leaves, structure = jax.tree.flatten(parameters)
 
-    def problem(c: Array, *leaves: Array) -> tuple[Units, Array]:
+    def problem(c: Array, *leaves: Array) -> tuple[FieldUnits, Array]:
         units = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
-        return Units(tuple((g, 1) for g in units)), c[upper_triangle(len(C))]
+        return FieldUnits(tuple((g, 1) for g in units)), c[upper_triangle(len(C))]
 
     def judged(*numbers: Array) -> Estimate:
         units, C = problem(*numbers)
@@ -85,11 +85,11 @@ def _estimate(
     return averaged
 
 
-def _product(units: Units, C: Float[Array, "2 2"], rule: Rule) -> tuple[Array, Array]:
+def _product(units: FieldUnits, C: Float[Array, "2 2"], rule: Rule) -> tuple[Array, Array]:
     return product(units, C, rule), jnp.zeros(())
 
 
-def _four_point(units: Units, C: Float[Array, "4 4"], rule: Rule) -> tuple[Array, Array]:
+def _four_point(units: FieldUnits, C: Float[Array, "4 4"], rule: Rule) -> tuple[Array, Array]:
     (g1, _), (g2, _), *_ = units.runs
     weights_of_pair = 0.5 * jnp.zeros((4, 4)).at[2, 3].set(1.0).at[3, 2].set(1.0)
 
@@ -100,7 +100,7 @@ def _four_point(units: Units, C: Float[Array, "4 4"], rule: Rule) -> tuple[Array
 
 
 def square(
-    units: Units, Gamma: Float[Array, "n n"], C: Float[Array, "n n"], rule: Rule
+    units: FieldUnits, Gamma: Float[Array, "n n"], C: Float[Array, "n n"], rule: Rule
 ) -> tuple[Array, Array]:
     """⟨Σ_ab Γ_ab g_a(f_a) g_b(f_b)⟩ given the first field, and the truncation error of the series.
 
@@ -110,7 +110,7 @@ def square(
 
 
 def _judged(
-    units: Units, C: Float[Array, "n n"], given: int, compute: Callable[..., tuple[Any, Any]]
+    units: FieldUnits, C: Float[Array, "n n"], given: int, compute: Callable[..., tuple[Any, Any]]
 ) -> Estimate:
     """Compute an average; its error is the change with a second rule plus truncation errors.
 

@@ -20,8 +20,8 @@ from tutelage._types import AnyArray, Scalar
 from tutelage.averages.conditional.kernel import (
     COINCIDE,
     PRIVATE,
-    Given,
-    Units,
+    ConditionedFields,
+    FieldUnits,
     condition,
     narrowest_transition,
 )
@@ -68,7 +68,7 @@ class Survey(NamedTuple):
         return Survey(*(x[order] for x in self))
 
 
-def survey(units: Units, C: Float[Array, "n n"]) -> Survey:
+def survey(units: FieldUnits, C: Float[Array, "n n"]) -> Survey:
     """Estimate the quadrature errors of every field of a covariance."""
     C = jax.lax.stop_gradient(C)
     y, w, H = line(BASE, SERIES[-1][1])
@@ -100,7 +100,7 @@ class Choice(NamedTuple):
     wanted: the error to aim at; up to `WANTED` the finest lattice will do.
     """
 
-    units: Units
+    units: FieldUnits
     given: int
     means: bool = False
     fine: bool = True
@@ -179,7 +179,7 @@ def _first(enough: Bool[Array, " n"]) -> Array:
     return jnp.where(jnp.any(enough), jnp.argmax(enough), len(enough) - 1)
 
 
-def unresolved(units: Units, C: Float[Array, "n n"], given: int) -> Float[Array, ""]:
+def unresolved(units: FieldUnits, C: Float[Array, "n n"], given: int) -> Float[Array, ""]:
     """Width of transitions at kinks that no rule resolves; jumps are misplaced by this width."""
     if not any(g.kinks for g, _ in units.runs):
         return jnp.zeros(())
@@ -205,7 +205,9 @@ def _disagreement(terms: Float[Array, "n nodes"]) -> Float[Array, "n strides"]:
     return jnp.max(change.reshape(len(terms), -1, 2), axis=-1)
 
 
-def _left_out(seen: Survey, C: Float[Array, "n n"], fields: Given) -> Float[Array, " series"]:
+def _left_out(
+    seen: Survey, C: Float[Array, "n n"], fields: ConditionedFields
+) -> Float[Array, " series"]:
     """Bound the truncation error of each of `SERIES`, relative to the sizes of the units."""
     given, most = fields.B.shape[1], SERIES[-1][1]
     share = fields.s**2 / jnp.maximum(jnp.diagonal(C)[given:], np.finfo(float).tiny)

@@ -42,13 +42,13 @@ CHUNKS = {1: 32, 2: 128}
 _SCALES = np.concatenate([-np.geomspace(1e-5, 30.0, 200)[::-1], np.geomspace(1e-5, 30.0, 200)])
 
 
-class Units(NamedTuple):
+class FieldUnits(NamedTuple):
     """The activations of the fields in order, with equal neighbours grouped."""
 
     runs: tuple[tuple[Activation, int], ...]
 
     @classmethod
-    def of(cls, scenario: Scenario) -> "Units":
+    def of(cls, scenario: Scenario) -> "FieldUnits":
         """Return the activations of students and teachers."""
         g, h = scenario.student.activation, scenario.teacher.activation
         K, M = scenario.K, scenario.M
@@ -65,21 +65,21 @@ class Units(NamedTuple):
             first += count
         return results
 
-    def after(self, given: int) -> "Units":
+    def after(self, given: int) -> "FieldUnits":
         """Return the units of the fields that are not conditioned on."""
         left, runs = given, []
         for g, count in self.runs:
             runs.append((g, max(count - left, 0)))
             left = max(left - count, 0)
-        return Units(tuple(runs))
+        return FieldUnits(tuple(runs))
 
-    def until(self, given: int) -> "Units":
+    def until(self, given: int) -> "FieldUnits":
         """Return the units of the fields that are conditioned on."""
         left, runs = given, []
         for g, count in self.runs:
             runs.append((g, min(count, left)))
             left -= min(count, left)
-        return Units(tuple(runs))
+        return FieldUnits(tuple(runs))
 
     @property
     def mirror(self) -> "Mirror | None":
@@ -118,7 +118,7 @@ class Mirror(NamedTuple):
         )
 
 
-class Given(NamedTuple):
+class ConditionedFields(NamedTuple):
     """Fields conditioned on the first ones: f = B y + s z, with the correlations ρ of the z."""
 
     B: Float[Array, "n given"]
@@ -132,7 +132,7 @@ def _column(numbers: list[tuple[Any, int]]) -> Float[Array, "rest 1"]:
     return jnp.concatenate(parts)
 
 
-def condition(C: Float[Array, "n n"], given: int) -> Given:
+def condition(C: Float[Array, "n n"], given: int) -> ConditionedFields:
     """Condition on the first fields, by elimination."""
     n = len(C)
     S = C + jnp.diag(PRIVATE * jnp.diagonal(C) + np.finfo(float).tiny)
@@ -144,7 +144,7 @@ def condition(C: Float[Array, "n n"], given: int) -> Given:
     floor = PRIVATE * jnp.diagonal(C)[given:] + np.finfo(float).tiny
     s = jnp.sqrt(jnp.maximum(jnp.diagonal(P), floor))
     rho = jnp.where(np.eye(n - given), 1.0, P / s[:, None] / s[None])
-    return Given(jnp.stack(columns, axis=-1), s, rho)
+    return ConditionedFields(jnp.stack(columns, axis=-1), s, rho)
 
 
 def judged_covariance(C: Float[Array, "n n"], judge: Scalar) -> Float[Array, "n n"]:
@@ -159,7 +159,7 @@ def judged_covariance(C: Float[Array, "n n"], judge: Scalar) -> Float[Array, "n 
 
 def quadratic(
     weight: Callable[[Array], Array],
-    units: Units,
+    units: FieldUnits,
     C: Float[Array, "n n"],
     Gamma: Float[AnyArray, "n n"],
     constant: Scalar,
@@ -253,7 +253,7 @@ def _mehler(h: Float[Array, "n a p"], Gamma: Float[AnyArray, "a a"], rho: Array)
     return jnp.sum(h * jnp.einsum("nab,nbp->nap", Gamma[None] * powers, h), axis=(0, 1))
 
 
-def product(units: Units, C: Float[Array, "2 2"], rule: Rule) -> Float[Array, ""]:
+def product(units: FieldUnits, C: Float[Array, "2 2"], rule: Rule) -> Float[Array, ""]:
     """⟨g(f_1) h(f_2)⟩."""
     fields = condition(C, 1)
     nodes = rule.outer(fields.B, units.kinks, narrowest_transition(units, C, fields))
@@ -273,7 +273,7 @@ def product(units: Units, C: Float[Array, "2 2"], rule: Rule) -> Float[Array, ""
 
 
 def given_first(
-    units: Units, C: Float[Array, "n n"], c: Float[AnyArray, " n"], rule: Rule
+    units: FieldUnits, C: Float[Array, "n n"], c: Float[AnyArray, " n"], rule: Rule
 ) -> tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, ""]]:
     """⟨g(f_1) g_a(f_a)⟩ and ⟨g'(f_1) g_a'(f_a)⟩ for every field, and ⟨g''(f_1) Σ_b c_b g_b(f_b)⟩.
 
@@ -325,7 +325,7 @@ def _density(y: Array) -> Array:
 
 def own_kinks(g: Activation) -> tuple[Any, ...]:
     """Positions of the kinks; 0 if there are none, where units change fastest."""
-    return Units(((g, 1),)).kinks
+    return FieldUnits(((g, 1),)).kinks
 
 
 def width(g: Activation) -> Float[Array, ""]:
@@ -337,7 +337,9 @@ def width(g: Activation) -> Float[Array, ""]:
     return jax.lax.stop_gradient(area / (jnp.max(curvature) + np.finfo(float).tiny) + 1e-6)
 
 
-def narrowest_transition(units: Units, C: Float[Array, "n n"], fields: Given) -> Float[Array, ""]:
+def narrowest_transition(
+    units: FieldUnits, C: Float[Array, "n n"], fields: ConditionedFields
+) -> Float[Array, ""]:
     """Return the narrowest width of a transition, in standard deviations of the given fields.
 
     Sharp units have transitions, as do fields with kinks that nearly depend on the given ones.

@@ -38,14 +38,14 @@ def at(C: Covariance, i: int, j: int) -> Number:
     return C[min(i, j), max(i, j)]
 
 
-class Rows(NamedTuple):
+class UnitRows(NamedTuple):
     """Unit rows in the order of the pivots, and the exchanges that led there."""
 
     L: list[list[Number]]
     exchanges: Exchanges
 
 
-def rows(C: Covariance) -> Rows:
+def rows(C: Covariance) -> UnitRows:
     """Pivoted Cholesky factor of a covariance with positive diagonal.
 
     The first two pivots span the best conditioned plane through the first field.
@@ -64,7 +64,7 @@ def rows(C: Covariance) -> Rows:
         _eliminate(S, L, v, k)
         S, L, v = computed_once((S, L, v))
     unit = [[L[i][j] / jnp.sqrt(v[i]) for j in range(4)] for i in range(4)]
-    return Rows(*computed_once((unit, exchanges)))
+    return UnitRows(*computed_once((unit, exchanges)))
 
 
 def computed_once(values: Tree) -> Tree:

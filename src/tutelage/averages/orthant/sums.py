@@ -78,7 +78,7 @@ def multiplied(*expansions: Expansion) -> Expansion:
 
 # equal keys give one object, by which compiled programs are found
 @dataclass(frozen=True, eq=False)
-class Moments:
+class MomentList:
     """The moments that occur, by kind: its name, and fields and signs of each moment."""
 
     groups: tuple[tuple[str, np.ndarray, np.ndarray], ...]
@@ -89,7 +89,7 @@ class Moments:
         return sum(len(members) for _, members, _ in self.groups)
 
 
-class Terms(NamedTuple):
+class SumTerms(NamedTuple):
     """The moments that occur in given sums, in the order of their groups, and their coefficients.
 
     Data, not part of a program.
@@ -107,8 +107,8 @@ class Sums(Module):
     order: position of every sum.
     """
 
-    moments: Moments = eqx.field(static=True)
-    terms: tuple[Terms, ...]
+    moments: MomentList = eqx.field(static=True)
+    terms: tuple[SumTerms, ...]
     order: Int[np.ndarray, " sums"]
 
     def __init__(self, expansions: Sequence[Expansion]):
@@ -123,7 +123,7 @@ class Sums(Module):
         lengths = np.array([len(expansion) for expansion in even])
         groups = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
         self.terms = tuple(
-            Terms(
+            SumTerms(
                 np.array([[place[key] for key in even[row]] for row in rows], dtype=int),
                 np.array([list(even[row].values()) for row in rows]),
             )
@@ -155,11 +155,11 @@ class Sums(Module):
 
 
 @cache
-def _by_kind(keys: tuple[Key, ...]) -> Moments:
+def _by_kind(keys: tuple[Key, ...]) -> MomentList:
     kinds: dict[str, list[int]] = defaultdict(list)
     for number, (fields, signs) in enumerate(keys):
         kinds[f"{len(fields)}{len(signs)}"].append(number)
-    return Moments(
+    return MomentList(
         tuple(
             (kind, np.array(members), _indices([keys[j] for j in members]))
             for kind, members in kinds.items()
@@ -181,7 +181,7 @@ def _indices(keys: list[Key]) -> np.ndarray:
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
-def _values(C: Float[Array, "... n n"], moments: Moments) -> Float[Array, "... moments"]:
+def _values(C: Float[Array, "... n n"], moments: MomentList) -> Float[Array, "... moments"]:
     """Compute all moments; pairs and tetrahedra that several moments share are computed once."""
     pairs = shared.pairs_of(C)
     together = {
@@ -197,7 +197,7 @@ def _values(C: Float[Array, "... n n"], moments: Moments) -> Float[Array, "... m
 
 
 @_values.defjvp
-def _values_jvp(moments: Moments, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+def _values_jvp(moments: MomentList, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """Derivatives moment by moment: they are bounded where fields coincide."""
 
     def one_by_one(C: Array) -> Array:

@@ -18,7 +18,7 @@ CHUNK = (
 )
 
 
-class Sums(NamedTuple):
+class CorrelationSums(NamedTuple):
     """n, Σ f, Σ f², Σ g, Σ g² and Σ f gᵀ of one layer, over n images and pixels, in float64."""
 
     n: Any
@@ -94,7 +94,7 @@ def evaluate(
     images: Shaped[AnyArray, "n h w colours"],
     labels: Int[AnyArray, " n"] | None,
     scale: Float[AnyArray, "2 ..."] | None,
-) -> tuple[list[Sums], float, float]:
+) -> tuple[list[CorrelationSums], float, float]:
     """Compute sums over the hidden layers, accuracy of the student, mean of (f*_L - f_L)²."""
     if not len(images):
         raise InputError("images", "none", "there has to be at least one to evaluate with")
@@ -137,11 +137,11 @@ def normalized(
     return (x - mean) / deviation
 
 
-def _sums(f: Float[Array, "n h w a"], g: Float[Array, "n h w b"]) -> Sums:
+def _sums(f: Float[Array, "n h w a"], g: Float[Array, "n h w b"]) -> CorrelationSums:
     # Means are subtracted afterwards, in float64: the terms that cancel have sixteen digits.
     f = f.reshape(-1, f.shape[-1]).astype(jnp.float64)
     g = g.reshape(-1, g.shape[-1]).astype(jnp.float64)
-    return Sums(
+    return CorrelationSums(
         jnp.asarray(len(f)),
         jnp.sum(f, axis=0),
         jnp.sum(f**2, axis=0),
@@ -151,7 +151,7 @@ def _sums(f: Float[Array, "n h w a"], g: Float[Array, "n h w b"]) -> Sums:
     )
 
 
-def correlation(s: Sums) -> np.ndarray:
+def correlation(s: CorrelationSums) -> np.ndarray:
     """Compute ρ_kj from sums."""
     f, g = s.f / s.n, s.g / s.n
     covariance = s.fg / s.n - np.outer(f, g)

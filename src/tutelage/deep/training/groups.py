@@ -25,7 +25,7 @@ from tutelage.deep.training.examples import Rows
 from tutelage.deep.training.settings import Settings
 
 
-class Group(NamedTuple):
+class RunGroup(NamedTuple):
     """Runs that are computed as one batch; arrays have a leading run axis."""
 
     teachers: Network
@@ -42,7 +42,7 @@ def first_students(setup: Settings) -> Network:
     return cast(stacked(networks), setup.dtype)
 
 
-def groups_of(setup: Settings) -> tuple[Group, ...]:
+def groups_of(setup: Settings) -> tuple[RunGroup, ...]:
     """Split all runs into groups, in the order of their students."""
     everyone = _everyone(setup)
     size = group_size(len(everyone))
@@ -74,7 +74,7 @@ def _everyone(setup: Settings) -> list[tuple[float, int]]:
     return [(p, run) for p in setup.polarity for run in range(setup.runs)]
 
 
-def _group(setup: Settings, members: list[tuple[float, int]]) -> Group:
+def _group(setup: Settings, members: list[tuple[float, int]]) -> RunGroup:
     seed, source, inputs = setup.seed, setup.data, setup.teacher[0]
     teachers = [
         make_teacher(generator(seed, TEACHER, run), setup.teacher, p, source, setup.construction)
@@ -87,7 +87,7 @@ def _group(setup: Settings, members: list[tuple[float, int]]) -> Group:
         random = (generator(seed, DATA, run) for _, run in members)
         rows = jnp.asarray(np.stack([source.sample(r, setup.examples, inputs) for r in random]))
     keys = _keys(jax.random.key(seed), jnp.asarray([run for _, run in members]))
-    return Group(cast(stacked(teachers), setup.dtype), keys, rows)
+    return RunGroup(cast(stacked(teachers), setup.dtype), keys, rows)
 
 
 _keys = jax.jit(jax.vmap(jax.random.fold_in, (None, 0)))
@@ -108,7 +108,7 @@ def concatenated(batches: Sequence[Network]) -> Network:
     return as_jax(jax.tree.map(lambda *arrays: np.concatenate(arrays), *batches))
 
 
-def split_into_groups(batch: Network, groups: Sequence[Group]) -> list[Network]:
+def split_into_groups(batch: Network, groups: Sequence[RunGroup]) -> list[Network]:
     """Split a batch into its groups; the inverse of `concatenated`."""
     ends = np.cumsum([len(group.keys) for group in groups])
     parts = (np.split(np.asarray(x), ends[:-1]) for x in jax.tree.leaves(batch))

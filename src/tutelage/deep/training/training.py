@@ -20,7 +20,7 @@ from tutelage.deep.measures import measure_runs
 from tutelage.deep.network import Network
 from tutelage.deep.training.examples import Examples
 from tutelage.deep.training.groups import (
-    Group,
+    RunGroup,
     cast,
     concatenated,
     evaluation_set,
@@ -167,14 +167,14 @@ def _trained(setup: Settings, checkpoint: FileName | None, progress: bool) -> xr
 
 
 def _measured(
-    groups: Sequence[Group],
+    groups: Sequence[RunGroup],
     students: list[Network],
     x: Float[AnyArray, "examples inputs"],
     whole: bool,
 ) -> Measured:
     """Measure all runs at one epoch."""
 
-    def one(group: Group, students: Network) -> dict[str, Any]:
+    def one(group: RunGroup, students: Network) -> dict[str, Any]:
         return measure_runs(cast(students, float), cast(group.teachers, float), x, whole)
 
     parts = _on_all_cores(one, groups, students)
@@ -182,12 +182,12 @@ def _measured(
 
 
 def advance(
-    setup: Settings, groups: Sequence[Group], students: list[Network], epoch: int
+    setup: Settings, groups: Sequence[RunGroup], students: list[Network], epoch: int
 ) -> list[Network]:
     """Train all groups of runs for one epoch."""
     number, η = jnp.asarray(epoch), jnp.asarray(setup.rate(epoch), setup.dtype)
 
-    def one(group: Group, students: Network) -> Network:
+    def one(group: RunGroup, students: Network) -> Network:
         orders = None if group.rows is None else _orders(group.keys, number, *_drawn(setup))
         data = group.teachers, group.keys, group.rows, orders
         for first in range(0, setup.iterations, BLOCK):

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.equilibrium.general.landscape import Landscape
+from tutelage.equilibrium.general.landscape import FreeEnergyLandscape
 
 MAX_STEPS = 300
 # LONGEST_STEP is relative to 1 + |z|: longer steps would jump out of narrow valleys.
@@ -17,7 +17,7 @@ SMALLEST_STEP = 1e-14
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
-class Place(NamedTuple):
+class DescentPoint(NamedTuple):
     """A point of a descent: coordinates, and the free energy with its derivatives."""
 
     z: Float[Array, "... d"]
@@ -32,13 +32,13 @@ class Descent(NamedTuple):
     step: relative to z; at a minimum the accuracy.
     """
 
-    place: Place
+    place: DescentPoint
     radius: Float[Array, "..."]
     step: Float[Array, "..."]
     done: Bool[Array, "..."]
 
 
-def descend(landscape: Landscape, load: float, starts: Float[Array, "n d"]) -> Descent:
+def descend(landscape: FreeEnergyLandscape, load: float, starts: Float[Array, "n d"]) -> Descent:
     """Return the minimum below each start.
 
     Steps are -|H|⁻¹ ∇βf, with the absolute values of the eigenvalues of H (Dauphin et al. 2014):
@@ -55,25 +55,25 @@ def descend(landscape: Landscape, load: float, starts: Float[Array, "n d"]) -> D
 
 
 @eqx.filter_jit
-def _begun(landscape: Landscape, load: Array, starts: Float[Array, "n d"]) -> Descent:
+def _begun(landscape: FreeEnergyLandscape, load: Array, starts: Float[Array, "n d"]) -> Descent:
     def one(z: Array) -> Descent:
-        place = Place(z, *landscape.derivatives(z, load))
+        place = DescentPoint(z, *landscape.derivatives(z, load))
         return Descent(place, jnp.asarray(FIRST_STEP), jnp.asarray(jnp.inf), jnp.asarray(False))
 
     return jax.vmap(one)(starts)
 
 
 @eqx.filter_jit
-def _advance(landscape: Landscape, load: Array, now: Descent) -> Descent:
+def _advance(landscape: FreeEnergyLandscape, load: Array, now: Descent) -> Descent:
     return jax.vmap(lambda one: _stepped(landscape, load, one))(now)
 
 
-def _stepped(landscape: Landscape, load: Array, now: Descent) -> Descent:
+def _stepped(landscape: FreeEnergyLandscape, load: Array, now: Descent) -> Descent:
     """Take one step of a descent, rejected where βf grows."""
     full = _saddle_free(now.place.gradient, now.place.hessian)
     length = jnp.sqrt(jnp.sum(full**2))
     z = now.place.z + full * jnp.minimum(1.0, now.radius / jnp.maximum(length, 1e-300))
-    new = Place(z, *landscape.derivatives(z, load))
+    new = DescentPoint(z, *landscape.derivatives(z, load))
     # Near the minimum rounding hides the change of βf, whose terms are of size α K.
     noise = ROUNDING * (1 + jnp.abs(new.value) + load * landscape.error.scenario.K)
     better = new.value <= now.place.value + noise

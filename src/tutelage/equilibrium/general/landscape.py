@@ -13,7 +13,7 @@ from tutelage.model import Scenario
 _RANK = 1e-12
 
 
-class Landscape(eqx.Module):
+class FreeEnergyLandscape(eqx.Module):
     """βf = α K ε_g - ½ ln det(Q - R T⁺ Rᵀ), oostwal2019 eqs. (16) and (18), for any K, M and T.
 
     A student is a unit vector.  Its r components A along an orthonormal basis of the teachers'

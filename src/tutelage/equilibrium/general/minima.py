@@ -13,7 +13,7 @@ from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.general.blocks import Blocks, blocks, canonical_order
 from tutelage.equilibrium.general.descent import Descent, descend
-from tutelage.equilibrium.general.landscape import Landscape
+from tutelage.equilibrium.general.landscape import FreeEnergyLandscape
 from tutelage.equilibrium.general.starts import starts as starting_points
 from tutelage.model import Overlaps, Scenario
 from tutelage.runs.seed import check_seed
@@ -34,7 +34,7 @@ class Minimum(Finding):
     overlaps: Q, R and T, students and exchangeable teachers in canonical order.
     free_energy: βf; differences between states matter, constants do not.
     generalization_error: ε_g.
-    eigenvalues: of ∂²βf with respect to all overlaps, ascending (`Landscape.hessian`).
+    eigenvalues: of ∂²βf with respect to all overlaps, ascending (`FreeEnergyLandscape.hessian`).
     residual: the last Newton step, relative to the coordinates z.
     found: how many of the starts ended here.
     blocks: its block structure, with its name.
@@ -77,8 +77,8 @@ def minima(
     the outputs of the paper are those of ``output_scale=1/√K``.  Teachers may be as long as
     they like: students of norm one can learn the direction of a teacher with T_nn ≠ 1 but not
     its length, so that graded teachers leave an error even at infinite load.  If T is singular
-    the entropy is that of students given the teachers' span (`Landscape`).  Label noise adds a
-    constant to the energy and weight decay is fixed by the norm: neither changes anything.
+    the entropy is that of students given the teachers' span (`FreeEnergyLandscape`).  Label noise
+    adds a constant to the energy and weight decay is fixed by the norm: neither changes anything.
 
     Args:
         scenario: student and teacher; K, M, activations, readouts (of any value, fixed) and T
@@ -101,7 +101,7 @@ def minima(
     """
     alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
     count = positive_integer("starts", starts, "starts=64")
-    landscape = Landscape(scenario, method)
+    landscape = FreeEnergyLandscape(scenario, method)
     ends = descend(landscape, alpha, starting_points(landscape, count, check_seed(seed)))
     spectra, Q, R = (np.asarray(x) for x in _described(landscape, jnp.asarray(alpha), ends.place.z))
     groups = _distinct(np.asarray(ends.step), spectra, Q, R)
@@ -117,7 +117,9 @@ def minima(
 
 
 @eqx.filter_jit
-def _described(landscape: Landscape, load: Array, z: Float[Array, "n d"]) -> tuple[Array, ...]:
+def _described(
+    landscape: FreeEnergyLandscape, load: Array, z: Float[Array, "n d"]
+) -> tuple[Array, ...]:
     """Compute eigenvalues of the Hessian, Q and R of every state."""
     hessians = jax.vmap(lambda z: landscape.hessian(z, load))(z)
     return jnp.linalg.eigvalsh(hessians), *jax.vmap(landscape.overlaps)(z)
@@ -146,7 +148,7 @@ def _distinct(
     return groups
 
 
-def _minimum(landscape: Landscape, ends: Descent, spectra, Q, R, group) -> Minimum:
+def _minimum(landscape: FreeEnergyLandscape, ends: Descent, spectra, Q, R, group) -> Minimum:
     """Describe the descent with the smallest last step of several that end in one minimum."""
     i = min(group, key=lambda j: float(ends.step[j]))
     scenario = landscape.error.scenario

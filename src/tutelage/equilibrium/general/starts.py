@@ -3,10 +3,10 @@
 import numpy as np
 
 from tutelage._jax import jnp
-from tutelage.equilibrium.general.landscape import Landscape
+from tutelage.equilibrium.general.landscape import FreeEnergyLandscape
 
 
-def starts(landscape: Landscape, count: int, seed: int) -> jnp.ndarray:
+def starts(landscape: FreeEnergyLandscape, count: int, seed: int) -> jnp.ndarray:
     """Coordinates z of ``count`` states, shape (count, d).
 
     In turn: every student near a different teacher, with 0, 1, … K of them opposite to it; students
@@ -23,18 +23,18 @@ def starts(landscape: Landscape, count: int, seed: int) -> jnp.ndarray:
     return jnp.asarray(np.array(rows).reshape(count, landscape.size))
 
 
-def _anywhere(landscape: Landscape, rng: np.random.Generator) -> np.ndarray:
+def _anywhere(landscape: FreeEnergyLandscape, rng: np.random.Generator) -> np.ndarray:
     return 10 ** rng.uniform(-1, 1) * rng.standard_normal(landscape.size)
 
 
-def _matched(landscape: Landscape, rng: np.random.Generator, negative: int) -> np.ndarray:
+def _matched(landscape: FreeEnergyLandscape, rng: np.random.Generator, negative: int) -> np.ndarray:
     """Start students near different teachers, some of them opposite to theirs."""
     K, M = landscape.error.scenario.K, landscape.error.scenario.M
     signs = np.where(np.arange(K) < negative, -1.0, 1.0)
     return _near(landscape, rng, np.resize(rng.permutation(M), K), signs * rng.uniform(0.5, 0.9))
 
 
-def _chosen(landscape: Landscape, rng: np.random.Generator) -> np.ndarray:
+def _chosen(landscape: FreeEnergyLandscape, rng: np.random.Generator) -> np.ndarray:
     """Start each student at a random distance from a random teacher."""
     K, M = landscape.error.scenario.K, landscape.error.scenario.M
     signs = rng.choice([1.0, -1.0, 0.0], size=K, p=[0.6, 0.15, 0.25])
@@ -42,7 +42,10 @@ def _chosen(landscape: Landscape, rng: np.random.Generator) -> np.ndarray:
 
 
 def _near(
-    landscape: Landscape, rng: np.random.Generator, choice: np.ndarray, overlap: np.ndarray
+    landscape: FreeEnergyLandscape,
+    rng: np.random.Generator,
+    choice: np.ndarray,
+    overlap: np.ndarray,
 ) -> np.ndarray:
     """Return z of students from their overlaps with the directions of selected teachers."""
     K, B = len(choice), np.asarray(landscape.basis)

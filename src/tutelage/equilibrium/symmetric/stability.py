@@ -31,7 +31,7 @@ from tutelage._types import FloatOrArray
 SWEEPS = 30
 
 
-class Block(NamedTuple):
+class HessianBlock(NamedTuple):
     """One representation: its name, its dimension, and its eigenvalues with their multiplicity."""
 
     representation: str

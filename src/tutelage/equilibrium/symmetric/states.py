@@ -17,7 +17,7 @@ from tutelage.equilibrium.symmetric.branches import (
     follow_branches,
     state_at,
 )
-from tutelage.equilibrium.symmetric.stability import Block
+from tutelage.equilibrium.symmetric.stability import HessianBlock
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.equilibrium.thermal.setting import setting_of
 from tutelage.equilibrium.thermal.solution import check_loads_within, solution_of
@@ -51,7 +51,7 @@ class State(Finding):
     generalization_error: float
     free_energy_per_unit: float
     hessian: np.ndarray = field(repr=False)
-    blocks: tuple[Block, ...] = field(repr=False)
+    blocks: tuple[HessianBlock, ...] = field(repr=False)
     units: float
 
     also = ("lowest_eigenvalue", "stable")

@@ -20,7 +20,7 @@ from tutelage._given import CheckedInside
 from tutelage._types import FloatOrArray
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
-from tutelage.equilibrium.symmetric.stability import Block, eigenvalues, is_positive
+from tutelage.equilibrium.symmetric.stability import HessianBlock, eigenvalues, is_positive
 from tutelage.solve.newton import newton
 
 # For larger K the differences to K → ∞ are rounding.
@@ -182,13 +182,13 @@ class Theory(abc.ABC):
         positive = [is_positive(H) for H in self.matrices(load, point).values()]
         return np.all(positive, axis=0), positive[0]
 
-    def blocks(self, load: float, point: Point) -> list[Block]:
+    def blocks(self, load: float, point: Point) -> list[HessianBlock]:
         """Eigenvalues of the full Hessian by representation, with their multiplicities."""
         K = self.units
         often = {"trivial": 1, "standard": K - 1, "[K-2, 2]": K * (K - 3) / 2}
         often["[K-2, 1, 1]"] = (K - 1) * (K - 2) / 2
         matrices = self.matrices(load, point)
-        return [Block(name, often[name], eigenvalues(H)) for name, H in matrices.items()]
+        return [HessianBlock(name, often[name], eigenvalues(H)) for name, H in matrices.items()]
 
 
 def _root(

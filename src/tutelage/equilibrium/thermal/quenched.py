@@ -58,7 +58,7 @@ class TeacherTerms(NamedTuple):
         return TeacherTerms(*(x[index] for x in self))
 
 
-class Terms(NamedTuple):
+class SaddlePointTerms(NamedTuple):
     """Terms of the equations of a state (R, q).
 
     p: 1 − q.
@@ -111,14 +111,14 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         error = 2 * self.near.drop(1 - R) + self.noise
         return TeacherTerms(R, (1 - R) * (1 + R), *self._ratio(R), error)
 
-    def terms(self, teacher: TeacherTerms, d: np.ndarray) -> Terms:
+    def terms(self, teacher: TeacherTerms, d: np.ndarray) -> SaddlePointTerms:
         """Return the terms that depend on q."""
         p, gap = teacher.own * np.exp(d), -teacher.own * np.expm1(d)
         A, q1, q2 = self.near(p, teacher.R**2 + gap)
         D = self.temperature + A
-        return Terms(p, gap, A, teacher.error - A, D, q1, q2, p * q1 / D)
+        return SaddlePointTerms(p, gap, A, teacher.error - A, D, q1, q2, p * q1 / D)
 
-    def _terms_at(self, point: Point) -> tuple[TeacherTerms, Terms]:
+    def _terms_at(self, point: Point) -> tuple[TeacherTerms, SaddlePointTerms]:
         R, d = np.broadcast_arrays(
             np.asarray(point.V, dtype=float), np.asarray(point.d, dtype=float)
         )
@@ -165,7 +165,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
         """∂/∂α̃ of `free_energy`, with 1 + βA = (1 + βκ̃(1)) (1 − κ̃(q)/(T + κ̃(1)))."""
         return self._per_load(self._terms_at(point)[1])
 
-    def _per_load(self, x: Terms) -> Any:
+    def _per_load(self, x: SaddlePointTerms) -> Any:
         top = self.temperature + self.near.top
         return (np.log1p((x.A - self.near.top) / top) + x.B / x.D) / 2
 
@@ -234,7 +234,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
             return (x.D / x.p) ** 2 / (x.B * ratio)
 
 
-def _residual(teacher: TeacherTerms, x: Terms) -> tuple[np.ndarray, np.ndarray, Any]:
+def _residual(teacher: TeacherTerms, x: SaddlePointTerms) -> tuple[np.ndarray, np.ndarray, Any]:
     """Return F = gap κ̃'(R)/R − p B κ̃'(q)/D, ∂F/∂d, and the size of both terms."""
     first, second = x.gap * teacher.ratio, x.half * x.B
     # A falls with q at the rate κ̃'(q), B grows with it; ∂/∂d is −p ∂/∂q at given R.

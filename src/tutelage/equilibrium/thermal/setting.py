@@ -29,7 +29,7 @@ LINEAR_TOLERANCE = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Setting:
+class ThermalSetting:
     """All parameters of the free energy except the load.
 
     temperature: T ≥ 0.
@@ -48,7 +48,7 @@ class Setting:
     nodes: int = NODES
 
     @classmethod
-    def of(cls, activation: Activation, *rest: Any) -> "Setting":
+    def of(cls, activation: Activation, *rest: Any) -> "ThermalSetting":
         """The setting of an activation with temperature, noise and approximation."""
         return cls(activation, kernel_of(activation), *rest)
 
@@ -101,7 +101,7 @@ def setting_of(
     temperature: float | str | None,
     approximation: str,
     label_noise: float,
-) -> Setting | None:
+) -> ThermalSetting | None:
     """Return the setting given by arguments; None without a temperature."""
     if approximation not in ("quenched", "annealed"):
         raise InputError(
@@ -115,7 +115,7 @@ def setting_of(
         _check_unused(approximation, noise)
         return None
     T = _temperature(temperature, noise)
-    setting = Setting.of(
+    setting = ThermalSetting.of(
         activation, T, noise**2, approximation, _checked_units(units, approximation)
     )
     if setting.units == 2:
@@ -172,7 +172,7 @@ def _checked_units(units: CheckedInside[float], approximation: str) -> float:
     )
 
 
-def _check_pair(setting: Setting) -> None:
+def _check_pair(setting: ThermalSetting) -> None:
     """Refuse T = 0, and units without a linear or without a nonlinear part, for K = 2."""
     if setting.temperature == 0:
         raise InputError("temperature", "0", "for units=2 it has to be above 0", "temperature=0.01")

@@ -17,7 +17,7 @@ from tutelage.equilibrium.kernel.kernel import is_hashable
 from tutelage.equilibrium.symmetric.branches import Branch, BranchCurve, follow_branches, states_at
 from tutelage.equilibrium.symmetric.theory import Point, Theory
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
-from tutelage.equilibrium.thermal.setting import Setting
+from tutelage.equilibrium.thermal.setting import ThermalSetting
 from tutelage.equilibrium.thermal.two_units import FEWER_NODES
 from tutelage.equilibrium.thermal.values import Values
 
@@ -82,7 +82,7 @@ class PerfectTheory:
 class LinearTheory:
     """Linear units, κ̃ = 0: R = q = 0 at every load, and the error is label noise only."""
 
-    def __init__(self, setting: Setting):
+    def __init__(self, setting: ThermalSetting):
         self.setting = setting
 
     def values(self, load: np.ndarray, point: Point) -> Values:
@@ -118,7 +118,7 @@ class Solution:
     branches: every branch of extrema.
     """
 
-    setting: Setting
+    setting: ThermalSetting
     curves: list[BranchCurve]
     branches: list[ThermalBranch]
 
@@ -129,7 +129,7 @@ class Solution:
         return [self.setting.theory] if minimizers is None else [self.setting.theory, minimizers]
 
 
-def solved(setting: Setting) -> Solution:
+def solved(setting: ThermalSetting) -> Solution:
     """Compute every branch of extrema of a setting."""
     if setting.is_linear:
         flat = ThermalBranch("unspecialized", LinearTheory(setting), setting.theory.unspecialized)
@@ -154,7 +154,7 @@ def solved(setting: Setting) -> Solution:
     return Solution(setting, curves, branches)
 
 
-def quadrature_error(setting: Setting, curves: BranchCurve) -> float:
+def quadrature_error(setting: ThermalSetting, curves: BranchCurve) -> float:
     """The largest relative change of the loads at V = 0 and at folds when fewer quadrature nodes
     are used.
     """
@@ -166,7 +166,7 @@ def quadrature_error(setting: Setting, curves: BranchCurve) -> float:
     return float(np.max(np.nan_to_num(changes, nan=np.inf), initial=0.0))
 
 
-def _check_quadrature(setting: Setting, curves: BranchCurve) -> None:
+def _check_quadrature(setting: ThermalSetting, curves: BranchCurve) -> None:
     """Refuse temperatures at which too few digits remain."""
     error = quadrature_error(setting, curves)
     if error > MAX_QUADRATURE_ERROR:
@@ -264,10 +264,10 @@ def check_loads_within(solution: Solution, argument: str, load: float) -> None:
 
 @functools.lru_cache(maxsize=16)
 def _stored(activation: Activation, *rest: float | str) -> Solution:
-    return solved(Setting.of(activation, *rest))
+    return solved(ThermalSetting.of(activation, *rest))
 
 
-def solution_of(activation: Activation, setting: Setting) -> Solution:
+def solution_of(activation: Activation, setting: ThermalSetting) -> Solution:
     """Return the solution of a setting, cached per activation."""
     if not is_hashable(activation):
         return solved(setting)

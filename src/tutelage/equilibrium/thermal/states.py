@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._findings import Finding
-from tutelage.equilibrium.thermal.setting import Setting
+from tutelage.equilibrium.thermal.setting import ThermalSetting
 from tutelage.equilibrium.thermal.solution import Solution
 
 # Free energies are sums of some terms of order one.
@@ -121,7 +121,9 @@ def _compare(a: ThermalState, b: ThermalState) -> int:
     return int(np.sign(b.R - a.R))
 
 
-def _state(setting: Setting, kind: str, load: float, numbers: dict[str, Any]) -> ThermalState:
+def _state(
+    setting: ThermalSetting, kind: str, load: float, numbers: dict[str, Any]
+) -> ThermalState:
     """Make a `ThermalState`, with reasons for its missing values."""
     T, reasons = setting.temperature, {}
     if T == 0:

@@ -20,7 +20,7 @@ from tutelage.equilibrium.symmetric.coexistence import (
 )
 from tutelage.equilibrium.symmetric.theory import Point, Theory
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
-from tutelage.equilibrium.thermal.setting import Setting
+from tutelage.equilibrium.thermal.setting import ThermalSetting
 from tutelage.equilibrium.thermal.solution import Solution, quadrature_error
 from tutelage.equilibrium.thermal.states import ThermalState, extrema
 
@@ -156,7 +156,7 @@ def _found(solution: Solution) -> ThermalTransitions:
     )
 
 
-def _nothing(setting: Setting) -> ThermalTransitions:
+def _nothing(setting: ThermalSetting) -> ThermalTransitions:
     names = ("appears", "coexists", "unstable", "agreement", "bend", "jump", "replica_symmetric")
     none = dict.fromkeys((*names, "specialized", "unspecialized"))
     return ThermalTransitions(
@@ -168,7 +168,7 @@ def _nothing(setting: Setting) -> ThermalTransitions:
     )
 
 
-def _lowest(setting: Setting, curves: list[BranchCurve]) -> tuple[float, Branch | None]:
+def _lowest(setting: ThermalSetting, curves: list[BranchCurve]) -> tuple[float, Branch | None]:
     """Return the lowest load of a specialized minimum R > 0, and its branch; None for R = q = 1."""
     branches = [p for c in curves for p in c.branches if p.outward and p.sign > 0]
     branch = min(branches, key=lambda p: float(np.min(p.load)), default=None)
@@ -179,7 +179,7 @@ def _lowest(setting: Setting, curves: list[BranchCurve]) -> tuple[float, Branch 
 
 
 def _coexistence(
-    setting: Setting,
+    setting: ThermalSetting,
     curves: BranchCurve,
     branch: Branch | None,
     continuous: bool,
@@ -250,7 +250,7 @@ def _outermost(states: list[ThermalState], jump: float | None) -> ThermalState |
     return min(states, key=key)
 
 
-def _agreement(setting: Setting, reasons: dict[str, str]) -> Estimate | None:
+def _agreement(setting: ThermalSetting, reasons: dict[str, str]) -> Estimate | None:
     """Return the load at which replicas begin to agree: α̃_g for c_2 ≠ 0, α̃_K for c_2 = 0."""
     theory = setting.theory
     if not isinstance(theory, QuenchedTheory):

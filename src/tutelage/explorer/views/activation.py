@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from tutelage._checks import InputError, short_repr
 from tutelage.explorer import formulas, units
 from tutelage.explorer.parameters import Parameter, State, integer
-from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, lowered
+from tutelage.explorer.pictures import Axis, LabelledNumber, Panel, Picture, Trace, lowered
 from tutelage.explorer.views import transitions
 from tutelage.explorer.views.transitions import how_many, transitions_and_curves
 from tutelage.runs.programs import program_of
@@ -125,19 +125,19 @@ def _order(kind: "TransitionKind") -> str:
     return "absent" if kind.order == "none" else kind.order
 
 
-def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[Number]:
+def _numbers(g: "Activation", kind: "TransitionKind", values: Any) -> list[LabelledNumber]:
     c, error = values.values, values.error
     numbers = [
-        Number("Hermite coefficient", f"c_{n}", float(c[n]), float(error[n]))
+        LabelledNumber("Hermite coefficient", f"c_{n}", float(c[n]), float(error[n]))
         for n in range(MAX_LISTED_COEFFICIENT + 1)
     ]
     kinks = ", ".join(f"{float(kink.position):g}" for kink in g.kinks) or "none"
     return [
-        Number("transition", "", _order(kind)),
-        Number("because", "", lowered(kind.because)),
+        LabelledNumber("transition", "", _order(kind)),
+        LabelledNumber("because", "", lowered(kind.because)),
         *numbers,
-        Number("parity", "", g.parity),
-        Number("kinks at", "x", kinks),
+        LabelledNumber("parity", "", g.parity),
+        LabelledNumber("kinks at", "x", kinks),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tutelage._checks import InputError
 from tutelage.explorer import files
 from tutelage.explorer.parameters import Parameter, State, integer
-from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, trace_of
+from tutelage.explorer.pictures import Axis, LabelledNumber, Panel, Picture, Trace, trace_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -272,15 +272,15 @@ def _curves(one: "xr.Dataset") -> list[Panel]:
     return panels
 
 
-def _numbers(one: "xr.Dataset", state: State) -> list[Number]:
+def _numbers(one: "xr.Dataset", state: State) -> list[LabelledNumber]:
     numbers = [
-        Number("file", "", _name(state)),
-        Number("runs", "", float(one.sizes.get("run", 1))),
-        Number("epochs", "", float(one["epoch"][-1])),
+        LabelledNumber("file", "", _name(state)),
+        LabelledNumber("runs", "", float(one.sizes.get("run", 1))),
+        LabelledNumber("epochs", "", float(one["epoch"][-1])),
     ]
     ends = {v: m for v, m in _over_epochs(one, WORDS).items() if m.size}
     return numbers + [
-        Number(f"{WORDS[v]} at the end, median", "", float(m[-1])) for v, m in ends.items()
+        LabelledNumber(f"{WORDS[v]} at the end, median", "", float(m[-1])) for v, m in ends.items()
     ]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer import units
 from tutelage.explorer.parameters import Parameter, State, integer, number
-from tutelage.explorer.pictures import Axis, Mark, Number, Panel, Picture, Trace, estimate
+from tutelage.explorer.pictures import Axis, LabelledNumber, Mark, Panel, Picture, Trace, estimate
 from tutelage.runs.programs import program_of
 
 if TYPE_CHECKING:
@@ -257,29 +257,33 @@ WORDS = {
 }
 
 
-def loads_numbers(transitions: "Transitions") -> list[Number]:
-    order = Number("transition", "", "absent" if transitions.order == "none" else transitions.order)
+def loads_numbers(transitions: "Transitions") -> list[LabelledNumber]:
+    order = LabelledNumber(
+        "transition", "", "absent" if transitions.order == "none" else transitions.order
+    )
     loads = [
         estimate(words, symbol, getattr(transitions, name), transitions.reasons.get(name))
         for name, (words, symbol) in WORDS.items()
     ]
-    jump = Number("jump at α_c", "|R − S|", transitions.jump, None, transitions.reasons.get("jump"))
+    jump = LabelledNumber(
+        "jump at α_c", "|R − S|", transitions.jump, None, transitions.reasons.get("jump")
+    )
     return [order, *loads, jump]
 
 
-def _state_numbers(student: "Stationary") -> list[Number]:
+def _state_numbers(student: "Stationary") -> list[LabelledNumber]:
     alone = "a single unit has only the overlap R"
-    numbers = [Number("state", "", student.kind)]
+    numbers = [LabelledNumber("state", "", student.kind)]
     for name in "RSC":
         value = getattr(student, name)
         missing = math.isnan(value)
-        numbers.append(Number("order parameter", name, None if missing else value, None,
+        numbers.append(LabelledNumber("order parameter", name, None if missing else value, None,
                             alone if missing else None))  # fmt: skip
     return [
         *numbers,
-        Number("generalization error", "ε_g", student.generalization_error),
-        Number("free energy", "βf/K", student.free_energy_per_unit),
-        Number("lowest eigenvalue of the Hessian", "λ", student.lowest_eigenvalue),
+        LabelledNumber("generalization error", "ε_g", student.generalization_error),
+        LabelledNumber("free energy", "βf/K", student.free_energy_per_unit),
+        LabelledNumber("lowest eigenvalue of the Hessian", "λ", student.lowest_eigenvalue),
     ]
 
 

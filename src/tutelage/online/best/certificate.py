@@ -7,7 +7,7 @@ import numpy as np
 
 from tutelage._findings import Finding
 from tutelage.online.best.discretized import Path
-from tutelage.online.best.grids import Grid
+from tutelage.online.best.grids import KnotGrid
 from tutelage.online.best.search import Optimum, Search
 
 # Number of random perturbations, and their sizes relative to the widths of the bounds.
@@ -49,7 +49,7 @@ class Certificate(Finding):
 
 
 def compared_starts(
-    search: Search, grid: Grid, optima: Mapping[str, Optimum]
+    search: Search, grid: KnotGrid, optima: Mapping[str, Optimum]
 ) -> tuple[list[str], list[float], float]:
     """Optima from several starts: names, ln ε_g relative to the lowest, distance
     between schedules.
@@ -74,7 +74,9 @@ def hamiltonian_spread_of(search: Search, run: Path) -> float:
     return float(np.ptp(H) / abs(np.mean(H)))
 
 
-def smallest_increase_of(search: Search, grid: Grid, end: float, best: Optimum, seed: int) -> float:
+def smallest_increase_of(
+    search: Search, grid: KnotGrid, end: float, best: Optimum, seed: int
+) -> float:
     """Return the smallest change of ln ε_g by random perturbations at the knots."""
     draw = np.random.default_rng(seed)
     low, high = search.bounds.T

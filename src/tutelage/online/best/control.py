@@ -39,7 +39,7 @@ from tutelage.online.best.discretized import Controlled, Path, in_blocks
 from tutelage.online.best.first_guess import as_functions, best_constant, first_guesses, step_count
 from tutelage.online.best.goals import check_goal, check_plateau_is_left, checked_bounds
 from tutelage.online.best.greedy import greedy_run
-from tutelage.online.best.grids import Grid, interpolated
+from tutelage.online.best.grids import KnotGrid, interpolated
 from tutelage.online.best.knots import LinearSchedule
 from tutelage.online.best.search import END_ACCURACY, Optimum, Search
 from tutelage.online.flow import Flow, errors_of
@@ -184,7 +184,7 @@ def _optimal(
 ) -> BestControl:
     stored = file.load() or {}
     if stored:
-        grid = Grid(stored["knots"], stored["ends"])
+        grid = KnotGrid(stored["knots"], stored["ends"])
         end, values = float(stored["end"]), stored["values"]
         starts = [str(x) for x in stored["starts"]]
         start_values, distance = stored["start_values"].tolist(), float(stored["distance"])
@@ -194,7 +194,7 @@ def _optimal(
         constant = best_constant(search)
         end, few = constant.end, knots // 2
         flat = np.tile(constant.values, (few + 1, 1))
-        grid = Grid.of(few, step_count(search, lambda n: Grid.of(few, n), end, flat))
+        grid = KnotGrid.of(few, step_count(search, lambda n: KnotGrid.of(few, n), end, flat))
         guesses = first_guesses(end, grid, constant.values, start_from, seed, search)
         end, first = search.soonest(grid, end, guesses.pop("constant"))
         if search.until is not None:
@@ -223,7 +223,7 @@ def _optimal(
                 "goal": np.asarray(coarse_goal),
             }
         )
-    fine = Grid.of(2 * (knots // 2), len(grid.ends) - 1)
+    fine = KnotGrid.of(2 * (knots // 2), len(grid.ends) - 1)
     end, best = search.soonest(fine, end, interpolated(grid.knots, values, fine.knots))
     bar.add(1)
     certificate = Certificate(
@@ -241,7 +241,7 @@ def _optimal(
 
 def _described(
     search: Search,
-    grid: Grid,
+    grid: KnotGrid,
     end: float,
     best: Optimum,
     coarse: float,

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from tutelage._checks import ComputationError, InputError, finite_number, short_repr
 from tutelage.model.timing import Rate
-from tutelage.online.best.grids import Form, Grid
+from tutelage.online.best.grids import Form, KnotGrid
 from tutelage.online.best.search import LONGEST_TIME, Search
 from tutelage.online.steps import Steps, steps
 
@@ -129,7 +129,7 @@ def step_count(
 
 def first_guesses(
     end: float,
-    grid: Grid,
+    grid: KnotGrid,
     constant: np.ndarray,
     start_from: Mapping[str, Callable[[Any], Any]],
     seed: int,

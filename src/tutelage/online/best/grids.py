@@ -20,7 +20,7 @@ FEWEST_STEPS_OF_A_PIECE, LOG_DURATIONS = 24, (-12.0, 12.0)
 
 
 @dataclass(frozen=True)
-class Grid:
+class KnotGrid:
     """Controls that are linear in time between knots; their values there are the unknowns.
 
     knots, ends: the knots, and the ends of steps, as fractions of the end.
@@ -30,7 +30,7 @@ class Grid:
     ends: Float[np.ndarray, " n"]
 
     @classmethod
-    def of(cls, intervals: int, fewest: int) -> "Grid":
+    def of(cls, intervals: int, fewest: int) -> "KnotGrid":
         """Make a grid with steps of at most 1/``fewest`` of the final time."""
         knots = (np.arange(intervals + 1) / intervals) ** EXPONENT
         counts = np.maximum(2, np.ceil(np.diff(knots) * fewest).astype(int))
@@ -69,14 +69,14 @@ class Grid:
         """Return the lower and upper bounds of the unknowns."""
         return bounds[:, 0] * np.ones_like(values), bounds[:, 1] * np.ones_like(values)
 
-    def with_half_steps(self) -> "Grid":
+    def with_half_steps(self) -> "KnotGrid":
         """Return the grid with steps of half the length."""
         middle = 0.5 * (self.ends[:-1] + self.ends[1:])
-        return Grid(self.knots, np.sort(np.concatenate([self.ends, middle])))
+        return KnotGrid(self.knots, np.sort(np.concatenate([self.ends, middle])))
 
 
 @dataclass(frozen=True)
-class Pieces:
+class ConstantPieces:
     """One control that is constant in n pieces.
 
     The unknowns are x = (u_1, …, u_n, s_1, …, s_(n-1)): piece i has the control u_i for the
@@ -132,11 +132,11 @@ class Pieces:
         )
         return low, high
 
-    def with_half_steps(self) -> "Pieces":
+    def with_half_steps(self) -> "ConstantPieces":
         """Return the same pieces with twice as many steps."""
-        return Pieces(tuple(2 * n for n in self.counts))
+        return ConstantPieces(tuple(2 * n for n in self.counts))
 
-    def with_longest_halved(self, x: np.ndarray) -> tuple["Pieces", np.ndarray]:
+    def with_longest_halved(self, x: np.ndarray) -> tuple["ConstantPieces", np.ndarray]:
         """Split the longest piece into two equal ones with the same number of steps in all."""
         n, w = len(self.counts), self.fractions(x)
         j, total = int(np.argmax(w)), sum(self.counts)
@@ -144,10 +144,10 @@ class Pieces:
         w[j + 1] *= 0.5
         counts = np.maximum(FEWEST_STEPS_OF_A_PIECE, np.ceil(total * w)).astype(int)
         split = np.append(np.insert(x[:n], j, x[j]), np.log(w[:-1] / w[-1]))
-        return Pieces(tuple(counts.tolist())), split
+        return ConstantPieces(tuple(counts.tolist())), split
 
 
-Form = Grid | Pieces
+Form = KnotGrid | ConstantPieces
 
 
 def interpolated(old: np.ndarray, values: np.ndarray, new: np.ndarray) -> np.ndarray:

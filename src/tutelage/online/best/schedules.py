@@ -29,7 +29,7 @@ from tutelage.online.best.first_guess import (
     step_count,
 )
 from tutelage.online.best.goals import check_error
-from tutelage.online.best.grids import Pieces
+from tutelage.online.best.grids import ConstantPieces
 from tutelage.online.best.knots import Schedule
 from tutelage.online.best.search import END_ACCURACY, Search
 from tutelage.online.flow import Flow
@@ -136,7 +136,7 @@ def best_schedule(
     x, end = np.array([constant.learning_rate.value]), float(constant.time.value)
     if pieces == 1:
         return BestSchedule(Schedule(x, []), constant.time, constant)
-    form = Pieces((step_count(search, lambda n: Pieces((n,)), end, x),))
+    form = ConstantPieces((step_count(search, lambda n: ConstantPieces((n,)), end, x),))
     for _ in range(pieces - 1):
         form, x = form.with_longest_halved(x)
         end, best = search.soonest(form, end, x)

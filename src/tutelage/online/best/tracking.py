@@ -181,7 +181,7 @@ def _lowest(state: StableState, box: Float[np.ndarray, "2 2"]) -> Float[np.ndarr
 
 
 def _check_inside(
-    minimum: "Minimum", box: Float[np.ndarray, "2 2"], names: tuple[str, ...]
+    minimum: "ErrorMinimum", box: Float[np.ndarray, "2 2"], names: tuple[str, ...]
 ) -> None:
     """Refuse a minimum at a bound, except at γ = 0, which is a minimum."""
     for k, name in enumerate(names):
@@ -197,7 +197,7 @@ def _check_inside(
         )
 
 
-class Minimum(NamedTuple):
+class ErrorMinimum(NamedTuple):
     """A minimum of ε_g in a box of x = (ln η, γ).
 
     free: which coordinates do not stop at its sides.
@@ -211,7 +211,7 @@ class Minimum(NamedTuple):
     softness: Float[np.ndarray, " 2"]
 
 
-def _searched(state: StableState, x: np.ndarray, box: np.ndarray, drift: float) -> Minimum:
+def _searched(state: StableState, x: np.ndarray, box: np.ndarray, drift: float) -> ErrorMinimum:
     """Find the minimum by a search in the box, then by Newton's method."""
     unit = np.array([1.0, drift])
     largest = 10 * state.error(x)
@@ -252,7 +252,7 @@ def _searched(state: StableState, x: np.ndarray, box: np.ndarray, drift: float) 
         raise ComputationError(
             "scenario and start", received, why, "other bounds, or a smaller drift"
         )
-    return Minimum(z * unit, free, np.abs(step) * unit, softness * unit)
+    return ErrorMinimum(z * unit, free, np.abs(step) * unit, softness * unit)
 
 
 def _descended(
@@ -275,7 +275,7 @@ def _descended(
     return z
 
 
-def _described(state: StableState, minimum: Minimum) -> BestTracking:
+def _described(state: StableState, minimum: ErrorMinimum) -> BestTracking:
     point = state.point(minimum.x)
     assert point is not None
     (log_eta, gamma), averages = minimum.x, state.flow.moments.error(point.overlaps)

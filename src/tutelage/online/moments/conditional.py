@@ -22,7 +22,7 @@ from tutelage.averages.conditional import effort
 from tutelage.averages.conditional.averages import JUDGED, square
 from tutelage.averages.conditional.kernel import (
     PRIVATE,
-    Units,
+    FieldUnits,
     given_first,
     judged_covariance,
     over_batch,
@@ -110,8 +110,8 @@ class ConditionalMoments(Moments):
         return SUM_ROUNDING / math.sqrt(PRIVATE)
 
     @property
-    def _units(self) -> Units:
-        return Units.of(self.scenario)
+    def _units(self) -> FieldUnits:
+        return FieldUnits.of(self.scenario)
 
     def _given(self, kind: str) -> list[tuple[int, ...]]:
         """Return all student fields, or all pairs of student fields."""

@@ -25,7 +25,7 @@ from tutelage.online.stationary.landscape_gradient import (
 )
 from tutelage.online.stationary.landscape_hessian import Spectrum, hessian, polished, spectrum
 from tutelage.runs.provenance import recorded
-from tutelage.solve.continuation import Curve, Place, Special, along_parameter, follow
+from tutelage.solve.continuation import Curve, CurvePoint, Special, along_parameter, follow
 
 # Step of the central difference in p: its error of 1e-10 only tilts the predicted tangent.
 DIFFERENCE = 1e-5
@@ -87,7 +87,7 @@ def minimum_path(
         raise InputError("start", "this state", allowed, "a level of tl.online.landscape")
     shape = W.shape
 
-    def lost(place: Place) -> float:
+    def lost(place: CurvePoint) -> float:
         eigenvalues = family.spectrum(place.u, shape)
         return min(eigenvalues.hessian[0], eigenvalues.transverse[0])
 

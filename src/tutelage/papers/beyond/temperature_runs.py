@@ -18,7 +18,7 @@ QUANTITIES = ("R", "q", "invariant_overlap", "generalization_error", "training_e
 UNITS: dict[str, Activation] = {"erf": Erf(), "ReLU": ReLU(), "GELU": GELU(), "Swish": Swish()}
 
 
-class Run(NamedTuple):
+class SampledRun(NamedTuple):
     """One sampled network.
 
     load: α̃ = P/(KN).
@@ -45,28 +45,28 @@ class Run(NamedTuple):
 
 # Runs that measure the gap to K → ∞: for erf units, and for ReLU units with more and more inputs.
 SIZES = (
-    *(Run("erf", K, 6 * K, 9.0, 0.1) for K in (4, 8)),
-    Run("erf", 16, 96, 9.0, 0.1, sweeps=60, sets=4),
+    *(SampledRun("erf", K, 6 * K, 9.0, 0.1) for K in (4, 8)),
+    SampledRun("erf", 16, 96, 9.0, 0.1, sweeps=60, sets=4),
 )
-STARTS = (Run("erf", 4, 24, 9.0, 0.1, "random", sweeps=100, sets=4),)
-INPUTS = tuple(Run("ReLU", 4, N, 3.0, 0.1, sweeps=100, sets=4) for N in (24, 60, 200))
+STARTS = (SampledRun("erf", 4, 24, 9.0, 0.1, "random", sweeps=100, sets=4),)
+INPUTS = tuple(SampledRun("ReLU", 4, N, 3.0, 0.1, sweeps=100, sets=4) for N in (24, 60, 200))
 COLD = tuple(
-    Run(name, 8, 80, 1.0, T, sweeps=100, sets=4)
+    SampledRun(name, 8, 80, 1.0, T, sweeps=100, sets=4)
     for T in (0.01, 0.003)
     for name in ("ReLU", "GELU", "Swish")
 )
 # β → 0 at α = α̃/T: eqs. (14) to (16) of oostwal2019.
 HOT_LOAD = 30.0
-HOT = tuple(Run("erf", 2, 12, HOT_LOAD * T, T, sweeps=150) for T in (1.0, 4.0, 16.0))
+HOT = tuple(SampledRun("erf", 2, 12, HOT_LOAD * T, T, sweeps=150) for T in (1.0, 4.0, 16.0))
 RUNS = (*SIZES, *STARTS, *INPUTS, *COLD, *HOT)
 
 
-def scenario(run: Run) -> Scenario:
+def scenario(run: SampledRun) -> Scenario:
     committee = Committee(run.K, UNITS[run.activation])
     return Scenario(committee, committee, output_scale=1 / math.sqrt(run.K))
 
 
-def sampled(run: Run) -> xr.Dataset:
+def sampled(run: SampledRun) -> xr.Dataset:
     """Return means over the sets of examples, with standard errors."""
     drawn = equilibrium.sample(
         scenario(run),
@@ -86,7 +86,7 @@ def sampled(run: Run) -> xr.Dataset:
     )
 
 
-def theory(run: Run) -> np.ndarray:
+def theory(run: SampledRun) -> np.ndarray:
     """Return the quantities of a run in the state of K → ∞ that its start leads to; R stands for
     both overlaps.
     """
@@ -102,7 +102,7 @@ def theory(run: Run) -> np.ndarray:
     ])  # fmt: skip
 
 
-def measured(runs: tuple[Run, ...] = RUNS) -> xr.Dataset:
+def measured(runs: tuple[SampledRun, ...] = RUNS) -> xr.Dataset:
     """Return all runs, by name."""
     return xr.concat([sampled(run) for run in runs], "run").assign_coords(
         run=[run.name for run in runs]

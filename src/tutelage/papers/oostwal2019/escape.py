@@ -37,7 +37,7 @@ ASYMPTOTIC = 300
 GROUPS = 6  # groups of runs; each gives a separate slope
 
 
-class Setting(NamedTuple):
+class EscapeSetting(NamedTuple):
     """An activation and a load."""
 
     activation: Activation
@@ -49,7 +49,7 @@ class Setting(NamedTuple):
 
 
 # Beyond α_c(5), which is printed as 46.6 and is 45.91.  Both specialized states have R − S = 0.593.
-SIGMOIDAL, RECTIFIED = Setting(Erf(), 47.0), Setting(ReLU(), 8.918)
+SIGMOIDAL, RECTIFIED = EscapeSetting(Erf(), 47.0), EscapeSetting(ReLU(), 8.918)
 SETTINGS = (SIGMOIDAL, RECTIFIED)
 
 NOTE = (
@@ -97,7 +97,7 @@ def measured(
     )
 
 
-def escape_times(setting: Setting, N: int, *, runs: int, last: int, seed: int) -> np.ndarray:
+def escape_times(setting: EscapeSetting, N: int, *, runs: int, last: int, seed: int) -> np.ndarray:
     """The first sweep of each chain after which ε_g is below the middle of the two states."""
     g, load = setting
     unspecialized, specialized = _states(setting)
@@ -119,7 +119,7 @@ def escape_times(setting: Setting, N: int, *, runs: int, last: int, seed: int) -
 
 
 @cache
-def _states(setting: Setting) -> tuple[xr.Dataset, equilibrium.State]:
+def _states(setting: EscapeSetting) -> tuple[xr.Dataset, equilibrium.State]:
     """Return the state R = S, stable or not, and the state R > S."""
     g, load = setting
     unspecialized = equilibrium.free_energy(g, K, load, [0.0]).isel(specialization=0)
@@ -128,7 +128,7 @@ def _states(setting: Setting) -> tuple[xr.Dataset, equilibrium.State]:
 
 
 @cache
-def barrier(setting: Setting) -> float:
+def barrier(setting: EscapeSetting) -> float:
     """Δ: βf at its maximum between R = S and R > S, less βf at R = S."""
     g, load = setting
     V = np.linspace(0.0, _states(setting)[1].R - _states(setting)[1].S, 201)
@@ -145,7 +145,7 @@ def mean_time(times: np.ndarray, last: float) -> np.ndarray:
     return np.minimum(times, last).sum(axis=-1) / np.isfinite(times).sum(axis=-1)
 
 
-def slopes(data: xr.Dataset, setting: Setting) -> np.ndarray:
+def slopes(data: xr.Dataset, setting: EscapeSetting) -> np.ndarray:
     """d ln(mean time)/dN of each group of runs."""
     selected = data.sel(setting=setting.label, dimension=data["dimension"] >= ASYMPTOTIC)
     times = selected["escape_time"].transpose("dimension", "run").values

@@ -4,7 +4,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer.parameters import State
-from tutelage.explorer.pictures import Axis, Number, Panel, Picture, Trace, lowered
+from tutelage.explorer.pictures import Axis, LabelledNumber, Panel, Picture, Trace, lowered
 from tutelage.explorer.views.online.setting import dataset
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _describe_overlaps(run: "xr.Dataset") -> str:
     return f"Overlaps R of {K} students with {M} teachers and Q among the students, over α."
 
 
-def _numbers(run: "xr.Dataset") -> list[Number]:
+def _numbers(run: "xr.Dataset") -> list[LabelledNumber]:
     from tutelage.model.layout import BLOCKS
 
     last = run.isel(time=-1)
@@ -91,12 +91,15 @@ def _numbers(run: "xr.Dataset") -> list[Number]:
     reason = f"less than {noise:g}, the error of the integration"
     small = error <= noise
     numbers = [
-        Number("outcome", "", run.attrs["outcome"]),
-        Number("ended at", "α", float(run.attrs["ended_at"])),
-        Number("last error", "ε_g", None if small else error, None, reason if small else None),
+        LabelledNumber("outcome", "", run.attrs["outcome"]),
+        LabelledNumber("ended at", "α", float(run.attrs["ended_at"])),
+        LabelledNumber(
+            "last error", "ε_g", None if small else error, None, reason if small else None
+        ),
     ]
     return numbers + [
-        Number(OVERLAPS[b.name], lowered(b.label(entry, run.sizes)), float(last[b.name][entry]))
+        LabelledNumber(OVERLAPS[b.name], lowered(b.label(entry, run.sizes)),
+                       float(last[b.name][entry]))
         for b in BLOCKS if b.name in OVERLAPS for entry in b.entries(run.sizes)
     ]  # fmt: skip
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer.parameters import State
-from tutelage.explorer.pictures import Axis, Mark, Number, Panel, Picture, Trace, estimate
+from tutelage.explorer.pictures import Axis, LabelledNumber, Mark, Panel, Picture, Trace, estimate
 from tutelage.explorer.views.online.setting import scenario_of, start_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _plateau_marks(plateau: Any) -> dict[str, list[Mark]]:
     return {"error": [*ends, height], "overlaps": ends}
 
 
-def _plateau_numbers(plateau: Any) -> list[Number]:
+def _plateau_numbers(plateau: Any) -> list[LabelledNumber]:
     why = plateau.reasons
     return [
         estimate("height of the plateau", "ε_g", plateau.height, why.get("height")),
@@ -76,7 +76,7 @@ def _plateau_numbers(plateau: Any) -> list[Number]:
     ]
 
 
-def _rate_numbers(rates: Any) -> list[Number]:
+def _rate_numbers(rates: Any) -> list[LabelledNumber]:
     return [
         estimate(
             f"learning rate above which {words}", "η", getattr(rates, name), rates.reasons.get(name)
