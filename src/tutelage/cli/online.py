@@ -66,7 +66,7 @@ def online(
         int | None,
         typer.Option(metavar="STARTS", help="Find the minima in which STARTS runs end, ETA → 0."),
     ] = None,
-    optimizer: optimizers.OptimizerSettings = None,
+    optimizer: optimizers.Optimizer = None,
     momentum: optimizers.Momentum = None,
     large_batch: optimizers.LargeBatch = None,
     best_error: optimizers.BestError = None,

@@ -47,7 +47,7 @@ def _extrapolated(name: str) -> tuple[float, float]:
     return near, abs(near - far)
 
 
-def _ratio(one: xr.Dataset, run: runs.Run) -> Row:
+def _ratio(one: xr.Dataset, run: runs.SampledRun) -> Row:
     """Return training over generalization error of networks with two units."""
     numbers = {
         name: (float(x["mean"]), float(x["standard_error"]))
