@@ -177,7 +177,7 @@ def test_weight_decay_of_the_optimizer_is_named_and_goes_into_the_scenario():
             "optimizer",
             "Adam, and the equations",
         ),
-        ({"dropout": "1 (Dropout, rate 0.5)"}, "dropout", "1 (Dropout, rate 0.5), and"),
+        ({"dropout": "1 (Dropout, rate 0.5)"}, "dropout", "1 (Dropout, rate 0.5); the equations"),
         (
             {
                 "optimizer": '{"name": "SGD", "rates": [0.01]}',
