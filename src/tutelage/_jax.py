@@ -1,7 +1,7 @@
 """JAX, compiler options and ranks of arrays: numerical modules import ``jax`` from here.
 
 ``import tutelage`` sets the precision before.  Compiler options apply to single functions: the
-user's environment, and what the user compiles, stay as they are.
+user's environment and compiled functions do not change.
 """
 
 import math
@@ -104,7 +104,7 @@ def has_wide_vectors() -> bool:
 def one_kernel(function: Function) -> Function:
     """Compile a function of arrays into one kernel, on processors.
 
-    XLA refuses ("UNIMPLEMENTED") to compile what it cannot put into one kernel, such as
+    XLA refuses ("UNIMPLEMENTED") to compile functions that do not fit into one kernel, such as
     products of matrices that it leaves to a library (`small_product`).
 
     >>> float(one_kernel(lambda x: jnp.sum(x * x))(jnp.arange(3.0)))

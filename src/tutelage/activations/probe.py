@@ -1,6 +1,6 @@
 """Checks of a user's function: real, finite, differentiable, and with the declared kinks.
 
-A grid cannot prove that a function is smooth or even, but it refuses what is plainly not:
+A grid cannot prove that a function is smooth or even, but it refuses clear violations:
 NaN, wrong shapes, steps, kinks that were not declared, a parity that does not hold.
 """
 

@@ -2,10 +2,10 @@
 
     c_n(q) = g(0) δ_n0 + ∫ dz √φ(z) ψ_n(z) [g(√q z) − g(0)],     ψ_n = h_n √φ
 
-with Gauss–Legendre panels that shrink towards z = 0 and towards every declared kink: Sigmoid
-and Swish with a large β, or a large variance, cost nothing extra.
-The error is the largest difference from two rules with fewer points, plus truncation, rounding
-and what is left open where g changes too fast between nodes.
+with Gauss–Legendre panels that shrink towards z = 0 and towards every declared kink: Sigmoid and
+Swish with a large β, or a large variance, cost nothing extra. The error is the largest difference
+from two rules with fewer points, plus truncation, rounding and a bound for places where g changes
+too fast between nodes.
 
 The derivative in q is not taken through √q but from Stein's lemma,
 

@@ -1,7 +1,7 @@
 """Closed forms for the error function, g(x) = o + e erf(x/√2) (Saad and Solla 1995).
 
-With indices 1 … 4 in the order of the arguments. A constant o changes g but not g'; what it
-adds follows from the symmetry z → -z, under which erf is odd and its derivative even.
+With indices 1 … 4 in the order of the arguments. A constant o changes g but not g'; its
+contribution follows from the symmetry z → -z, under which erf is odd and its derivative even.
 """
 
 import math
@@ -142,7 +142,7 @@ def _lambda(C_ii: Array, C_ij: Array, C_jj: Array, n_i: Array, n_j: Array) -> Ar
 def _not_negative(x: Array, scale: Array) -> Array:
     """Return x, or 0 where rounding has made it less than -``scale``/2.
 
-    Where fields coincide x is 0, or rounding of either sign: it stays as it is, since a bound at 0
+    Where fields coincide x is 0, or rounding of either sign: it is not clipped, since a bound at 0
     would cut its derivatives in one place of a compiled program and not in another.
     """
     return jnp.where(x > -0.5 * scale, x, 0.0)

@@ -39,7 +39,7 @@ def correlations(student: object, teacher: object, data: object, *, layer: int =
         student, teacher: anything that `describe` reads, with dense layers; or functions from data
             to the activations of a layer, shape (examples, nodes), for any other model.  Further
             axes, such as the places of a convolution, are examples.
-        data: of shape (examples, inputs); functions take it as it is.
+        data: of shape (examples, inputs); functions receive it unchanged.
         layer: 1 for the lowest hidden layer; the last one is the outputs.
 
     Returns:

@@ -37,8 +37,8 @@ def hessian(
         loss: of outputs and targets, one number, written with ``jax.numpy``:
             ``lambda y, t: 0.5 * jnp.mean((y - t) ** 2)``.
         data: the pair (inputs, targets), examples first.
-        part: the beginning of the names of the parameters that move, such as that of a layer; the
-            others stay as they are.  By default all move.
+        part: the beginning of the names of the parameters that move, such as the name of a layer;
+            other parameters are fixed.  By default all move.
 
     Returns:
         An `Objective`, the pair (loss, parameters).

@@ -43,8 +43,8 @@ def describe(network: object) -> Description:
         A `Description`: ``layers`` with weights (out, in) in float64 and biases, the functions
         between them as far as the structure contains them, the names of parts without weights,
         and dropout.  Functions in the code of a model with one hidden layer, which no
-        structure shows, are measured by evaluating the model: ``measured`` says what was found,
-        or why nothing could be.
+        structure shows, are measured by evaluating the model: ``measured`` describes the result, or
+        the reason why nothing could be measured.
 
     >>> import tutelage as tl
     >>> tl.bridge.describe([[[3.0, 4.0, 0.0], [0.0, 0.0, 1.0]], [1.0, -1.0]])

@@ -2,7 +2,7 @@
 
 A run of N inputs deviates from the equations by chance.  How far it may is seen in simulated
 networks of the same N, from the same start: they give the spread of every overlap at every time,
-and the law of the largest deviation.  What else may be the reason is tested on what was recorded.
+and the law of the largest deviation.  Other possible reasons are tested on the record.
 """
 
 import math
@@ -103,13 +103,13 @@ def predict(
     its root mean square over simulated networks of the same N, batch and start, the run is as far
     away as max |d_ct|/s_ct; how far chance goes is the same number of each of the networks.
 
-    If they part, these are tested: momentum and weight decay of ``Recorder(optimizer=...)``;
-    optimizers other than gradient descent, and dropout; a learning rate or a batch that is another
-    by a factor (dR/dα is proportional to η, so that the record shows its rate: one that is far off
-    is reported before anything is computed);
-    batches that are not small beside N; a second layer, or biases, that move although the theory
-    has them fixed; and with ``Recorder(inputs=...)`` structure of the inputs, fields that are not
-    Gaussian, and an error on the data that is not that of the overlaps.
+    If they differ, these causes are tested: momentum and weight decay of
+    ``Recorder(optimizer=...)``; optimizers other than gradient descent, and dropout; a learning
+    rate or a batch that is wrong by a factor (dR/dα is proportional to η, so that the record
+    shows its rate: one that is far off is reported before anything is computed); batches that are
+    not small beside N; a second layer, or biases, that move although the theory has them fixed; and
+    with ``Recorder(inputs=...)`` structure of the inputs, fields that are not Gaussian, and an
+    error on the data that is not that of the overlaps.
 
     Args:
         record: one run, from `Recorder.dataset`, perhaps saved and loaded.

@@ -143,14 +143,14 @@ class Recorder:
             at the end, for `predict`.
         activation, scaled: as for `tutelage.bridge.scenario`.
         optimizer: whose name, learning rate, momentum and weight decay are stored in the record,
-            for `predict`: a PyTorch or Keras optimizer, or a description by hand such as
+            for `predict`: a PyTorch or Keras optimizer, or a mapping such as
             ``{"name": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.0}``.
             The settings of Optax transformations cannot be read: pass them as a mapping.
         path: a file that ends in .nc or .csv, written twice a minute, by ``dataset`` and at the end
-            of ``with Recorder(...) as record:``.  A training that is resumed from a step goes on
-            with the file: ``record(student, step=5000)`` as its first call.  Weights that are not
-            those of the record at this step are refused; steps that are missing in between are
-            stored in the attribute ``resumed``, and a warning names them.
+            of ``with Recorder(...) as record:``.  A training that is resumed from a step continues
+            the file: ``record(student, step=5000)`` as its first call.  Weights that are not those
+            of the record at this step are refused; steps that are missing in between are stored in
+            the attribute ``resumed``, and a warning names them.
         log: a function that is called as ``log(numbers, step=...)`` at every recorded step, with a
             dict of alpha, the overlaps ("Q_11", "R_12", …) and the readouts: ``wandb.log``, or
             ``mlflow.log_metrics``.

@@ -29,9 +29,9 @@ def scenario(
 ) -> Scenario:
     """Return the `Scenario` of a student and a teacher: units, activations, readouts and T.
 
-    Activations are recognised by what they do: a function with the values of a ReLU is one,
-    whatever its name.  One that is none of the package's is taken as it is, by
-    ``Activation.from_function``.  A factor of the outputs becomes one of the readouts.
+    Activations are recognised by their values: a function with the values of a ReLU is one,
+    whatever its name.  Other activations are converted by ``Activation.from_function``.  A factor
+    of the outputs becomes one of the readouts.
 
     Args:
         student, teacher: anything that `describe` reads.

@@ -185,8 +185,9 @@ class Study(NamedTuple):
     """Means of the runs, relabelled where possible, and the comparison with the theory.
 
     units: how they are labelled, in words, where that makes a difference.
-    theory, comparison: None where they were not asked for; reason: why there is no comparison.
-    Compared are the runs as they are: once relabelled they no longer start as the theory does.
+    theory, comparison: None where they were not asked for; reason: why there is no comparison. The
+    comparison uses the runs before relabelling, because relabelled runs have other starts than the
+    theory.
     """
 
     summary: "xr.Dataset"

@@ -72,7 +72,7 @@ class Command(Narrow, TyperCommand):
         write_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write every example on a line of its own."""
+        """Write every example on a separate line."""
         title, *commands = (self.epilog or "").splitlines()
         formatter.write_paragraph()
         with formatter.indentation():

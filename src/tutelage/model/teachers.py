@@ -18,7 +18,7 @@ class Teachers(Module):
     """T as a function of time.
 
     T: at time 0, shape (..., M, M).
-    drift: δ, () or one for each entry of the leading axis; None if T stays as it is.
+    drift: δ, () or one for each entry of the leading axis; None if T is constant.
     """
 
     T: Float[AnyArray, "... M M"]

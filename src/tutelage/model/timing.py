@@ -72,7 +72,7 @@ class Scheduled(Module):
     """Schedules η(time) of both layers, the same for all runs.
 
     function, readout: a function of time or a number; ``readout`` may be None.
-    decay: γ(time), in the place of the scenario's weight decay; None to keep that.
+    decay: γ(time), instead of the scenario's weight decay; None to keep that.
     """
 
     function: Any

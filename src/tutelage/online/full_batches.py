@@ -1,8 +1,8 @@
 """Learning in large batches: a map from one step to the next.
 
 A step takes the mean gradient of bN new examples, J_i ← (1 - γ) J_i + η (1/bN) Σ_μ δ_i ξ.  Its mean
-is Σ_a A_ia w_a, with the mean Jacobian A of the signals (`tutelage.averages.pairs`), and what is
-left is random, of variance D/b with D_ik = ⟨δ_i δ_k⟩: overlaps change by
+is Σ_a A_ia w_a, with the mean Jacobian A of the signals (`tutelage.averages.pairs`), and the rest
+is random, of variance D/b with D_ik = ⟨δ_i δ_k⟩: overlaps change by
 
     R ← (1 - γ) R + η (A C)_xy
     Q ← (1 - γ)² Q + (1 - γ) η (A C + C Aᵀ)_xx + η² (A C Aᵀ + D/b)_xx

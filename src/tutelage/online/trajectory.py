@@ -83,8 +83,8 @@ def evolve(
         readout_rate: η_v >= 0 of the second layer, in the forms of ``learning_rate``; with 0 the
             student's readout is fixed, otherwise it is the start of the readout.  In the limit η →
             0 it is measured in units of η.
-        weight_decay: a schedule γ(time) >= 0 written with ``jax.numpy``, in the place of the number
-            of the scenario; None keeps that.
+        weight_decay: a schedule γ(time) >= 0 written with ``jax.numpy``, instead of the number of
+            the scenario; None keeps that.
         batch: b = O(1) examples for each step, which takes the mean of their gradients: α is
             steps/N, and the terms in η² are divided by b.
         tolerance: of the integration, relative and absolute for each step.

@@ -1,7 +1,7 @@
 """The papers: their figures, tables and numbers next to computed ones.
 
-One folder per paper, named by its citation key, and `beyond` for what is in none of them; a folder
-that is there is a paper, and its ``__init__`` has the title.  They contain no physics except
+One folder per paper, named by its citation key, and `beyond` for results of no paper; every folder
+is a paper, and its ``__init__`` has the title.  They contain no physics except
 lemmas that only the paper needs: each calls the library, contains the printed numbers, and lists in
 the ``SECTIONS`` of its modules what is drawn and computed for each part of the paper.
 `tutelage.report` stores the results, and makes a page of them.

@@ -34,7 +34,7 @@ def in_each_reading(
     "undecided".  Numbers are those of the first reading, which the row names.
 
     Args:
-        on: what is not printed, such as "the scale of the students' start".
+        on: the choice that is not printed, such as "the scale of the students' start".
         readings: the row of each reading that is reasonable, by its name; the authors' own first.
         note: further explanation, unless it agrees.
         ours: names of readings that neither the text nor the code of the authors has.

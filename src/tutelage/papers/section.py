@@ -28,7 +28,7 @@ class Section(NamedTuple):
 
     name: "fig3", "table1", "eq11", "text"; unique in its paper.
     title: of the section in the report, such as "Figure 3: learning curves for K = 5".
-    caption: what is drawn, at which parameters, and what one sees, in our words.
+    caption: the curves, their parameters, and the result, in our words.
     compute: gives figures and rows in the order in which they are shown; its argument says
         whether to take the paper's sizes (True) or ones that take seconds (False).
     full: what a full run does more, in words; "" if there is no difference.

@@ -3,8 +3,8 @@
 There are at most L stages.  At stage l = 1, …, L there are n 2^(l-1) runs in all, and every claim
 that has not been decided before is tested at the level 0.01/L.  The first decision is final: the
 chance that any stage decides wrongly is at most the sum of their levels, 0.01, however much the
-stages have in common (Bonferroni).  The cost is stated by n 2^(L-1): what is undecided then stays
-undecided.
+stages have in common (Bonferroni).  The cost is stated by n 2^(L-1): claims that are undecided then
+stay undecided.
 """
 
 from collections.abc import Callable, Iterable, Iterator

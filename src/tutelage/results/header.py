@@ -1,6 +1,6 @@
 """The header of a NetCDF 3 file, checked against the bytes of the file.
 
-A header states sizes, and a reader allocates what it states.  `check` reads a header as the
+A header states sizes, and a reader allocates memory of these sizes.  `check` reads a header as the
 classic format defines it
 
     header = magic numrecs dimensions attributes variables

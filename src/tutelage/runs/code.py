@@ -3,8 +3,8 @@
 The code of a function, or of a section of a paper, is its definition, the definitions of its module
 that it names, and all of every module that it imports directly or indirectly, also inside
 functions.  Source files are parsed, not run.  A lazily loaded name counts as an import of the
-module that defines it, by the stub of its package.  Files are read once, because a process runs
-what it has loaded.
+module that defines it, by the stub of its package.  Files are read once, because a process runs the
+code that it has loaded.
 """
 
 import ast

@@ -89,7 +89,7 @@ class Job:
         return None
 
     def message(self) -> tuple[dict[str, Any], bytes]:
-        """Return what is sent to the worker, besides the id."""
+        """Return the header and the body of the message to the worker, without the id."""
         raise NotImplementedError
 
     def cancel(self) -> None:

@@ -40,7 +40,7 @@ def aligned(runs: xr.Dataset, reference: xr.Dataset | None = None) -> xr.Dataset
     start with different norms.
 
     Units that are odd, g(-x) = -g(x), and learn in both layers have one more symmetry: J_i → -J_i
-    with v_i → -v_i.  It is left as it is: a run may end with other signs than the reference.
+    with v_i → -v_i.  Signs are not changed: a run may end with other signs than the reference.
 
     Args:
         runs: from `tutelage.simulation.chain` or `network`.

@@ -94,7 +94,7 @@ def chain(
         dimension: N >= K + M.
         until: the last time α > 0.
         readout_rate: η_v >= 0 of the second layer, or a schedule; with 0 it is fixed.
-        weight_decay: a schedule γ(α) in the place of the number of the scenario; None keeps that.
+        weight_decay: a schedule γ(α) instead of the number of the scenario; None keeps that.
         runs: how many networks.
         seed: a whole number; what a run does depends on it and on the number of the run alone.
         times: when to record, rounded to whole examples; by default 401 equidistant times.

@@ -69,7 +69,7 @@ class Comparison(Finding):
     times: the times that were compared, at all of which the theory and every run are there.
     left_out: which times of the runs were not compared, and why; empty if none.
     runs, diverged: how many runs there are, and how many of them have diverged.
-    theory, ensemble: what was compared.
+    theory, ensemble: the compared Datasets.
     """
 
     raw: Deviation

@@ -26,7 +26,7 @@ COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(9)]
 class Address(NamedTuple):
     """The address of random numbers: two words of the key of a run, and the number of an example.
 
-    The three broadcast against each other; what is drawn has the common shape.
+    The three broadcast against each other; the drawn numbers have the common shape.
     """
 
     high: UInt32[Array, "..."]

@@ -5,7 +5,7 @@ With orthonormal directions e_m in the space of the teachers and f_j outside it,
     B_n = Σ_m P_nm e_m,   J_i = Σ_m U_im e_m + Σ_j L_ij f_j,
 
 so that T = PPᵀ, R = UPᵀ and Q = UUᵀ + LLᵀ.  Overlaps made of P, U and L are positive
-semi-definite whatever the entries are; what is rounded is a factor, never a covariance, and the
+semi-definite whatever the entries are; a factor is rounded, never a covariance, and the
 solution, where L vanishes, is a point like any other.
 
 An example ξ has the components z_m along e_m, z_j along f_j, and the length χ in the direction h
@@ -25,7 +25,7 @@ their space.  With the first directions outside along u_m, L is [V, L'], so that
 
     U ← cU + √(1 - c²) V,   L ← [cV - √(1 - c²) U, L'],
 
-and P, a diagonal, stays as it is.  Of teachers that are not orthogonal B_n itself becomes
+and P, a diagonal, is unchanged.  Of teachers that are not orthogonal B_n itself becomes
 c B_n + √(1 - c²) |B_n| u_n, with u_n as before; all vectors have then the components
 
     B: [cP, √(1 - c²) diag |B_n|, 0],   J: [U, V, L']

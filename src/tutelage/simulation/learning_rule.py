@@ -26,7 +26,7 @@ class GradientDescent(eqx.Module):
     J_i ← (1 - γ/N) J_i + (η/N) δ_i ξ,   δ_i = s_K g'(x_i) Σ_c v_ci e_c,   e_c = τ_c + ς ζ_c - σ_c
 
     with σ_c = s_K Σ_i v_ci g(x_i); in a committee v = 1, and δ_i = s_K g'(x_i) (τ + ς ζ - σ).  A
-    second layer that learns changes with every example, too, both by what was there before,
+    second layer that learns changes with every example, too, both by their values before the step,
 
     v_ci ← (1 - γ_v/N) v_ci + (η_v/N) s_K e_c g(x_i).
 
@@ -38,7 +38,7 @@ class GradientDescent(eqx.Module):
     mean 0, ⟨R_in⟩ ← c R_in, which is dR_in/dα = -δ R_in; norms are fixed, and T_nm ← c² T_nm for
     n ≠ m, both exactly: orthogonal teachers stay orthogonal.
 
-    learning_rate: η, and η_v as its ``readout``; without that v stays as it is in the scenario.
+    learning_rate: η, and η_v as its ``readout``; without it v is fixed.
     readouts: v with which every run begins, if each has its own; the scenario's else.
     noisy, drifts: whether labels are, and whether teachers do.
     turning: whether T changes, as teachers that drift are not orthogonal.

@@ -80,7 +80,7 @@ def network(
             shapes (..., K, N) and (..., M, N).
         inputs: "gaussian", "sign" (±1), "uniform" (variance 1), or an array of shape (rows, N) of
             which each example is a row drawn at random.  The theory assumes components that are
-            independent with mean 0 and variance 1; rows are taken as they are.  The error is that
+            independent with mean 0 and variance 1; rows are used unchanged.  The error is that
             of Gaussian inputs with the same overlaps, which for signs and uniform components holds
             up to O(1/N); with rows it is the mean over all rows, measured at every recorded time:
             for many rows ask for few ``times``.

@@ -39,7 +39,7 @@ MAX_CALL_SECONDS = 0.2
 class System(Protocol):
     """A learning system: an equinox module that ``jit`` takes as an argument.
 
-    All its fields are compared before it goes on from a checkpoint.
+    All its fields are compared before a run continues from a checkpoint.
     """
 
     rule: GradientDescent

@@ -131,8 +131,8 @@ def run(
             scenario go by their names, too: ``weight_decay``, ``label_noise``, ``drift``,
             ``output_scale``, ``teacher_overlaps``, and ``activation`` and ``units`` of both
             networks, or ``student_units``, ``teacher_activation`` of one.
-        store: a folder for what is finished.  The same call goes on from there, and another grid
-            uses the points that are there.
+        store: a folder for finished points.  The same call continues from it, and a call with
+            another grid uses its points.
         keep: the stored part of each result: None for everything, names of variables, or `last`.
         workers: processes that compute; None for one on each core of this machine, 1 for this
             process alone, or the address of a Dask scheduler, ``"tcp://HOST:PORT"``.
@@ -150,8 +150,8 @@ def run(
         its numbers are missing (NaN).  So are those that a result does not have because it is
         shorter or smaller than others.
 
-    What a point gives depends on its values alone, bit for bit: not on the other points, on how
-    many workers there are, or on what was interrupted.
+    The result of a point depends on its values alone, bit for bit: not on other points, the number
+    of workers, or interruptions.
 
     Raises:
         InputError: if an argument cannot be used, or if the store holds points that were computed

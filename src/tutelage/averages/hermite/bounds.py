@@ -7,7 +7,7 @@ unit variance with correlation matrix P ≤ p·1 have |⟨Π f_i⟩| ≤ Π ‖f
 holds, so that |I4 − S_N| ≤ |S_N| + Π ‖f_i‖₄.
 
 **Where P ≤ 2·1** the norms are those of the expansions themselves.  Exchange f_i for its
-truncation one after the other: what is left out of f_i begins at order M_i = N_i + 1, and a
+truncation one after the other: the omitted part of f_i begins at order M_i = N_i + 1, and a
 function that begins at order M survives a rescaling of its field's correlations by 1/s at the
 price s^M.  The smallest s that keeps 0 ≤ P ≤ 2·1 is the larger of the multiple correlation
 coefficients R_i of field i in P and in 2·1 − P:

@@ -166,7 +166,7 @@ def _merged(
 def _error(factors: list[Factor], C: Float[Array, "... n n"]) -> Number:
     """Bound the rounding errors and, with four signs, the errors of the integral.
 
-    The integral is good to 1e-15 of what it multiplies unless a layer is very thin, and then
+    The integral is accurate to 1e-15 of its factor unless a transition is very narrow, and then
     to 2e-11; the private coordinate of `_rows` adds 1e-11 on singular covariances.
     """
     powers = [max(power for _, (power, _) in factor) for factor in factors]

@@ -119,8 +119,8 @@ def _components(
 ) -> tuple[Number, Number]:
     """a·(û_c + û_d) and a·(û_c - û_d), not larger than |a| times the lengths p and m.
 
-    A rounded covariance can violate that bound of Cauchy and Schwarz; what is divided by a
-    small angle must not be larger than the angle allows.
+    A rounded covariance can violate that bound of Cauchy and Schwarz; numerators over a small angle
+    must not be larger than the angle allows.
     """
     a_c, a_d, size = at(C, a, c) / root_c, at(C, a, d) / root_d, jnp.sqrt(at(C, a, a))
     return bounded(a_c + a_d, size * p), bounded(a_c - a_d, size * m)

@@ -102,7 +102,7 @@ class SumTerms(NamedTuple):
 class Sums(Module):
     """Averages of expansions: one number for each, from the covariance of all fields.
 
-    moments: what is averaged, known when it is compiled.
+    moments: the averaged moments, which are static.
     terms: of all sums with one term, with two, …; none is read that is not there.
     order: position of every sum.
     """

@@ -96,8 +96,8 @@ def panels(
 def factor(C: Float[Array, "d d"]) -> Float[Array, "d d"]:
     """Lower triangular L with C = L Lᵀ for every positive semi-definite C.
 
-    Elimination with the largest remainder first, so that what is dropped as rounding is small
-    in every entry; a rotation then makes the factor triangular in the given order.  Used for
+    Elimination with the largest remainder first, so that the dropped rounding errors are small in
+    every entry; a rotation then makes the factor triangular in the given order.  Used for
     values alone: derivatives come from Price's theorem, and square roots of vanishing
     pivots are never differentiated.
     """

@@ -97,13 +97,13 @@ def learn(
 ) -> tuple[ConvNet, Measured]:
     """Train for all epochs, from the beginning or from a checkpoint.
 
-    Epoch e draws from a key that depends on the seed and e alone: what was interrupted goes on
-    as if it had not been.
+    Epoch e draws from a key that depends on the seed and e alone: an interrupted training continues
+    to the same result.
 
     Args:
         network: the start.
         measure: what to record of a network, at the start and after every epoch.
-        watch: called after every epoch with its number and what was recorded; an exception that
+        watch: called after every epoch with its number and its measurements; an exception that
             it raises ends the learning, after a checkpoint.
 
     Returns:

@@ -17,7 +17,7 @@ class FreeEnergyLandscape(eqx.Module):
     """βf = α K ε_g - ½ ln det(Q - R T⁺ Rᵀ), oostwal2019 eqs. (16) and (18), for any K, M and T.
 
     A student is a unit vector.  Its r components A along an orthonormal basis of the teachers'
-    span (R = A Bᵀ with T = B Bᵀ) and a Cholesky factor L of what is left of Q describe all
+    span (R = A Bᵀ with T = B Bᵀ) and a Cholesky factor L of the rest of Q describe all
     overlaps,
 
         R = A Bᵀ,    Q = A Aᵀ + L Lᵀ,    row i of (A, L) = (z_i, 1)/√(1 + |z_i|²),

@@ -5,8 +5,8 @@
 on Gauss–Legendre panels that shrink by halves towards 0 and towards every kink.  The orders are
 run through one after the other and none is stored, so that 4096 of them take a tenth of a second.
 
-How far the series Σ c_n² ρⁿ is good is known from Parseval's identity: what it leaves out at
-ρ = 1 is ⟨g²⟩ − Σ c_n², ⟨g'²⟩ − Σ n c_n² and ⟨g''²⟩ − Σ n(n−1) c_n², and it shrinks like |ρ|^N.
+The range of the series Σ c_n² ρⁿ follows from Parseval's identity: the omitted part at ρ = 1 is
+⟨g²⟩ − Σ c_n², ⟨g'²⟩ − Σ n c_n² and ⟨g''²⟩ − Σ n(n−1) c_n², and it shrinks like |ρ|^N.
 """
 
 import math

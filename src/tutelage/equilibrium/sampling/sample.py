@@ -73,12 +73,11 @@ def sample(
             overlaps, with Q_ii = 1.
         warm_up: sweeps before, while the step is tuned; as many as recorded by default.
 
-    Returns:
-        A Dataset with Q, R and generalization_error over ``run`` and ``sweep``, acceptance and
+    Returns: A Dataset with Q, R and generalization_error over ``run`` and ``sweep``, acceptance and
         the autocorrelation_time of ε_g in sweeps for each run.  With examples there is a dimension
         ``replica``, training_error, replica_overlap (J^a_i · J^b_k of the two replicas of a run)
-        and invariant_overlap, √(Σ_in R_in²/K), which a rotation of the students among themselves
-        leaves as it is.  ``mean`` and ``standard_error`` over ``quantity`` are those over the sets
+        and invariant_overlap, √(Σ_in R_in²/K), which does not change in a rotation of the students
+        among themselves.  ``mean`` and ``standard_error`` over ``quantity`` are those over the sets
         of examples: of R and q, the mean overlaps of matched units, of invariant_overlap and of
         both errors; a single run has no standard error.
 

@@ -141,7 +141,8 @@ def eigenvalues(H: np.ndarray) -> np.ndarray:
     """Eigenvalues of a small symmetric matrix, increasing, by Jacobi rotations.
 
     For K = 10⁶ the entries span twelve decades.  Jacobi's method finds small eigenvalues of such
-    graded matrices to their own digits, where LAPACK loses what is below ε times the largest.
+    graded matrices to full relative accuracy, where LAPACK loses eigenvalues below ε times the
+    largest.
     """
     H = np.array(H)
     size = len(H)

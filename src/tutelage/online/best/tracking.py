@@ -1,8 +1,8 @@
 """Learning rate and weight decay that minimize the error for drifting teachers.
 
-Students that learn too slowly are late, and those that learn fast are noisy; weight decay forgets
-what is out of date (Biehl and Schwarze 1993).  With f(y, η, γ) = 0 of the stationary state y, in
-units of η, and its error ε_g(y),
+Students that learn too slowly are late, and those that learn fast are noisy; weight decay removes
+outdated parts of the weights (Biehl and Schwarze 1993).  With f(y, η, γ) = 0 of the stationary
+state y, in units of η, and its error ε_g(y),
 
     ∂ε_g/∂η = -∇ε_g · (∂f/∂y)⁻¹ ∂f/∂η,      ∂ε_g/∂γ = -∇ε_g · (∂f/∂y)⁻¹ ∂f/∂γ:
 

@@ -2,7 +2,7 @@
 
 K identical students with equal readouts v_c stay identical, and move like one student with the
 readouts K v_c at the learning rate η/K: its δ is K times as large, so that η⟨δ y_n⟩ and η²⟨δ²⟩ are
-what they were.  Readouts that learn do so at K η_v, as K times their change is needed.
+unchanged.  Readouts that learn do so at K η_v, as K times their change is needed.
 
 Beside such a state the squared distance ν = |J_i - J_k|² of two students obeys
 

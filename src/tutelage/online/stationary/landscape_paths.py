@@ -62,7 +62,7 @@ def minimum_path(
         round in p), special_parameter, special_error, and special_direction, the change of R along
         the direction in which the minimum opens (one of them, if symmetry
         makes several), and special_multiplicity, the number of those directions.
-        ``attrs["ended"]`` says why the path ended.
+        ``attrs["ended"]`` is the reason why the path ended.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())

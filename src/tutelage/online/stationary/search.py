@@ -69,10 +69,10 @@ def fixed_points(
     (`tutelage.online.stationary.identical`), because for activations with a kink the rates have no
     derivative there; ``splitting`` of the `FixedPoint` is then not zero.
 
-    Permutations that leave T as it is are counted once.  Where solutions without error form a
-    family (K > M: students share a teacher in any proportion, and some eigenvalues are zero) one
-    member represents the family.  States in which some but not all students are identical are found
-    only if the rates have a derivative there.
+    States that differ by a permutation which leaves T unchanged are counted once.  Where solutions
+    without error form a family (K > M: students share a teacher in any proportion, and some
+    eigenvalues are zero) one member represents the family.  States in which some but not all
+    students are identical are found only if the rates have a derivative there.
 
     Args:
         scenario: student and teacher.

@@ -1,8 +1,8 @@
 """Beyond the papers: the best learning rate and weight decay for teachers that drift.
 
-Teachers walk at random at the rate δ (docs/physics/online.md: dR_in/dα gains -δ R_in);
-students follow them at a distance that depends on η, and on a weight decay γ that forgets what is
-out of date.  Erf and ReLU units differ in how much that helps (Straat et al. 2020 saw them differ).
+Teachers walk at random at the rate δ (docs/physics/online.md: dR_in/dα gains -δ R_in); students
+follow them at a distance that depends on η, and on a weight decay γ that removes outdated parts of
+the weights.  Erf and ReLU units differ in how much that helps (Straat et al. 2020 saw them differ).
 """
 
 from collections.abc import Iterator

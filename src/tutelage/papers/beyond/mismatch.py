@@ -70,7 +70,7 @@ def onset(case: Case) -> Onset:
         ακ'(R) = R/A,      αKκ'(C) = 1/A − 1/(1−C),
 
     and deviations of R whose rows and columns add up to zero cost (1/(1−C) − ακ''(R))/2 each,
-    which vanishes at the onset.  C follows from q = Rκ''(R)/κ'(R), and what is left is
+    which vanishes at the onset.  C follows from q = Rκ''(R)/κ'(R), and the remaining equation is
 
         κ'(R) = Rκ''(R) + KRκ'(C).
     """

@@ -1,8 +1,8 @@
 """The networks of milletari2019, Section 3 and Appendix B, trained once for rows and figures.
 
 The paper leaves open where β begins, whether the output has one, how the learning rate decays and
-how long the networks learn.  They are trained in two settings: that of the authors, as their public
-code has it, and that of the text, which has what is printed and the plainest choice of the rest.
+how long the networks learn.  They are trained in two settings: the authors' setting, from their
+public code, and the text's setting, with the printed choices and the simplest choice of the rest.
 Points are drawn with the sizes and the geometry of the paper's.  Weights begin uniform (Glorot),
 biases at 0; runs of different activations begin with the same weights.
 """

@@ -1,6 +1,6 @@
 """Finite networks on top of the theory, drawn while they learn.
 
-A run is the same, bit for bit, however long it goes on: it is computed to an early time, then to
+A run is the same, bit for bit, whatever its length: it is computed to an early time, then to
 twice that time and so on, each time from the start.  That costs twice the work of the last
 computation alone, which is the one that is copied, and shows something after a small part of it.
 """
