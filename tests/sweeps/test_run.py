@@ -202,6 +202,34 @@ def test_findings_have_their_errors_and_reasons():
             assert point.appears_reason == ""
 
 
+@pytest.mark.slow
+def test_optimal_schedules_are_swept_with_their_curves_and_certificates():
+    """Curves of several lengths: every point is what one call gives."""
+    linear = tl.Committee(1, tl.Linear())
+    start = tl.Overlaps(Q=[[0.5]], R=[[0.2]], T=[[1.0]])
+    fixed = {"start": start, "error": 0.05, "knots": 8}
+    result = tl.sweeps.run(
+        tl.online.best_control,
+        over={"label_noise": [0.2, 0.5], "seed": [3]},
+        scenario=tl.Scenario(linear, linear),
+        workers=1,
+        **fixed,
+    )
+    noisy = tl.Scenario(linear, linear, label_noise=0.5)
+    alone = tl.online.best_control(noisy, seed=3, **fixed)
+    point = result.sel(label_noise=0.5, seed=3)
+    assert set(result.failure.values.ravel()) == {""}
+    assert float(point.time) == alone.time.value and float(point.time_error) == alone.time.error
+    assert np.array_equal(point.schedules_learning_rate, alone.schedule.values)
+    assert np.array_equal(point.schedules_learning_rate_times, alone.schedule.times)
+    count = alone.curve.sizes["time"]
+    assert np.array_equal(point.curve_time[:count], alone.curve.time)
+    assert np.array_equal(point.curve_hamiltonian[:count], alone.curve.hamiltonian)
+    assert np.array_equal(
+        point.certificate_hamiltonian_spread, alone.certificate.hamiltonian_spread
+    )
+
+
 def test_several_findings_are_along_a_dimension_of_their_own():
     loads = [5.0, 30.0]
     result = study({"load": loads}, tl.equilibrium.states, activation=tl.Erf(), units=2)

@@ -14,6 +14,7 @@ import xarray as xr
 
 from tutelage._findings import Finding
 from tutelage.model import Overlaps
+from tutelage.online import LinearSchedule
 from tutelage.sweeps.points import POINT
 from tutelage.sweeps.selection import END_VARIABLES
 
@@ -29,7 +30,8 @@ def as_dataset(result: object) -> xr.Dataset:
     """Convert a result of a public function to a Dataset; a finding gets one variable per field.
 
     An `Estimate` becomes a number and its ``_error``; None becomes NaN and its ``_reason``.
-    Several findings are stacked along ``number``.
+    A curve has its variables with the name of the field in front, and a schedule its values and
+    times.  Several findings are stacked along ``number``.
 
     >>> from tutelage.averages import Estimate
     >>> sorted(as_dataset(Estimate(2.0, 1e-9)).data_vars)
@@ -66,6 +68,16 @@ def _field(name: str, value: Any) -> Iterator[tuple[str, Variable]]:
     """Yield the variables of one field of a finding."""
     if isinstance(value, Finding):
         yield from _fields(f"{name}_", value)
+    elif isinstance(value, xr.Dataset):
+        yield from _curve(name, value)
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _field(f"{name}_{key}", part)
+    elif isinstance(value, LinearSchedule):
+        yield f"{name}_times", ((f"{name}_knot",), np.asarray(value.times))
+        yield name, ((f"{name}_knot",), np.asarray(value.values))
+    elif isinstance(value, tuple) and value and all(isinstance(x, int | float) for x in value):
+        yield name, _array(name, value)
     elif isinstance(value, Overlaps):
         for matrix, axes in AXES.items():
             yield matrix, (axes, np.asarray(getattr(value, matrix)))
@@ -81,6 +93,16 @@ def _field(name: str, value: Any) -> Iterator[tuple[str, Variable]]:
             yield f"{name}_imaginary", _array(name, array.imag)
     else:
         yield name, ((), np.array(repr(value)))
+
+
+def _curve(name: str, curve: xr.Dataset) -> Iterator[tuple[str, Variable]]:
+    """Yield the variables of a curve in a finding, by its name; each result has times of its own,
+    so that time is a variable over the points of the curve.
+    """
+    for key, variable in curve.variables.items():
+        if key == "time" or key not in curve.coords:
+            dims = tuple(f"{name}_point" if dim == "time" else str(dim) for dim in variable.dims)
+            yield f"{name}_{key}", (dims, variable.values)
 
 
 def _array(name: str, value: object) -> Variable:

@@ -15,7 +15,7 @@ import xarray as xr
 from scipy.optimize import brentq
 
 from tutelage import online
-from tutelage.activations import LeakyReLU, ReLU
+from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU
 from tutelage.averages.generalization import generalization_error
 from tutelage.figures.style import ordered_colours
 from tutelage.figures.text import SYMBOLS
@@ -34,14 +34,17 @@ EXTRA_UNITS = (0, 1)
 DISTINCT = 1e-9
 MOST_DISTINCT = 48
 # Committees whose minima are followed, and the scenarios at the ends of the paths.
-FOLLOWED = range(6, MOST_TEACHERS + 1)
-FOLLOWED_IN_RATE = (6, 7, 8)
+FOLLOWED = (6, 7, 8, 9, 10, 12, 14, 17)
+FOLLOWED_IN_RATE = (6, 7)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
 # Learning rates: the first of a branch, the largest, and the number of its points.
 FIRST_RATE, LARGEST_RATE, RATE_POINTS = 0.02, 2.0, 40
 SAME_EIGENVALUE, ROOT_ACCURACY = 1e-6, 1e-9
 BECOMES_SADDLE = "becomes a saddle"
 SOLVED = 1e-10
+# Other units in the same atlas: numbers of units, starts, and minima that are stored.
+UNITS: tuple[Activation, ...] = (ReLU(), LeakyReLU(0.2), Erf(), GELU())
+UNIT_SIZES, UNIT_STARTS, MOST_MINIMA, SEED = (2, 4, 6, 8), 200, 12, 0
 # Committees whose paths are rows of the report; the others are in its data.
 SHOWN = (6, 8, 12)
 NOTE = (
@@ -52,6 +55,10 @@ NOTE_PATHS = (
     "Every minimum of K = M is followed by its arclength; T_nm = c for all pairs of teachers, or "
     "leaky units of slope s on both sides. The branch stays in its symmetric family: all these "
     "minima open in directions that break the symmetry."
+)
+NOTE_UNITS = (
+    f"T = 1, η → 0, {UNIT_STARTS} starts w_i ~ N(0, 1/d) in d = 2K, and all symmetric families. A "
+    "search from starts proves no completeness."
 )
 NOTE_RATE = (
     "Exact in η, K(K + 1)/2 + K² equations: the first learning rate at which an eigenvalue of the "
@@ -292,7 +299,40 @@ def _vanishing(scenario: Scenario, along: xr.Dataset, last: int) -> dict[str, An
 
 
 # What computes each recorded file.
-RECORDED = {"families": levels, "family_paths": paths, "family_rates": rates}
+RECORDED = {"families": levels, "family_paths": paths, "family_rates": rates, "units": units}
+
+
+def units() -> xr.Dataset:
+    """Return shares and minima of several units from random starts: ``recorded/units.nc``."""
+    rows = [_minima_of(unit, K) for unit in UNITS for K in UNIT_SIZES]
+    return xr.concat(rows, "case", combine_attrs="drop").assign_coords(
+        case=[f"{unit.name}, K = M = {K}" for unit in UNITS for K in UNIT_SIZES]
+    )
+
+
+def _minima_of(unit: Activation, size: int) -> xr.Dataset:
+    """Find the minima of equal numbers of units, the smallest error first; padded."""
+    committee = Committee(size, unit)
+    scenario = Scenario(committee, committee)
+    every = online.landscape(scenario, starts=UNIT_STARTS, seed=SEED)
+    minima = every.isel(level=np.flatnonzero(every["index"].values == 0)[:MOST_MINIMA])
+    again = [
+        float(generalization_error(scenario, Overlaps(Q=Q, R=R, T=scenario.T, rounding=1e-9)))
+        for Q, R in zip(minima.Q.values, minima.R.values, strict=True)
+    ]
+    difference = np.abs(np.array(again) - minima.generalization_error.values)
+    names = ("generalization_error", "share", "share_error")
+    values = {name: minima[name].values for name in names} | {"error_difference": difference}
+    rest = MOST_MINIMA - minima.sizes["level"]
+    labels = [*minima.family.values.tolist(), *[""] * rest]
+    return xr.Dataset(
+        {
+            **{n: ("level", np.append(x, np.full(rest, np.nan))) for n, x in values.items()},
+            "family": ("level", np.array(labels, dtype=str)),
+            "minima": int(np.sum(every["index"].values == 0)),
+            "unsettled": int(every.attrs["unsettled"]),
+        }
+    )
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:
@@ -367,6 +407,7 @@ def draw_paths(data: xr.Dataset, axes: Any) -> None:
 
 def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
     yield from _level_rows(data["families"])
+    yield from _unit_rows(data["units"])
     paths = data["family_paths"]
     for number in np.flatnonzero(np.isin(paths.teachers.values, SHOWN)):
         one = paths.isel(state=int(number))
@@ -380,7 +421,7 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
                 yield found(words, float(part["at"]), 1e-8, note)
     for path in paths.path.values:
         lost = int(np.sum(np.isfinite(paths["at"].sel(path=path).values)))
-        words = f"Of {paths.sizes['state']} minima, K = M = 6 to {MOST_TEACHERS}, saddles along"
+        words = f"Of {paths.sizes['state']} minima, K = M = 6 to {FOLLOWED[-1]}, saddles along"
         yield found(f"{words}: {path}", float(lost), 0.0, NOTE_PATHS)
     lost_in_rate = data["family_rates"]
     for place in range(lost_in_rate.sizes["state"]):
@@ -388,6 +429,15 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
         words = f"K = M = {int(one.teachers)}, {one.family.item()}: stable up to η"
         note = f"{NOTE_RATE} There: {one.ended.item()}, {int(one.opens)} directions."
         yield found(words, float(one["at"]), float(one.at_error), note)
+
+
+def _unit_rows(data: xr.Dataset) -> Iterator[Row]:
+    for number, name in enumerate(data.case.values):
+        one = data.isel(case=number)
+        share, width = float(one.share[0]), float(one.share_error[0])
+        note = f"{NOTE_UNITS} {int(one.unsettled)} of {UNIT_STARTS} runs have not ended."
+        yield found(f"{name}: share of starts that reach the solution", share, width, note)
+        yield found(f"{name}: minima", float(one.minima), 0.0, note)
 
 
 def _level_rows(data: xr.Dataset) -> Iterator[Row]:
