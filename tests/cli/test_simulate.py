@@ -34,7 +34,7 @@ def test_it_prints_whether_the_theory_agrees(run, tmp_path):
     assert first_words(out)[-1] == "theory"
     message = [line.removeprefix("theory").strip() for line in out.splitlines()[-3:]]
     assert message[0].startswith("largest deviation ") and "p = " in message[0]
-    assert message[1].startswith("with a bias of order 1/N of up to ")
+    assert message[1].startswith("beyond a bias of order 1/N (at most ")
     assert message[2] == "theory and 8 runs agree only with such a bias"
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -221,7 +221,7 @@ def test_the_verdict_prints_deviation_then_bias_then_evidence(N, bias, shift, ve
     shifted = theory().assign(R=theory()["R"] + shift * TIME[:, None, None])
     first, second, last = str(compare(shifted, runs)).splitlines()
     assert first.startswith("largest deviation ") and "p = " in first
-    assert second.startswith("with a bias of order 1/N of up to 2 × variance over runs")
+    assert second.startswith("beyond a bias of order 1/N (at most 2 × variance over runs")
     assert last == verdict
     assert repr(compare(shifted, runs)) == str(compare(shifted, runs))
     assert len(str(compare(shifted, runs, bias=0)).splitlines()) == 2

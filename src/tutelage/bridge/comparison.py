@@ -274,7 +274,7 @@ class Deviation(NamedTuple):
     symbols: list[str]
     ratio: Float[np.ndarray, "time c"]
     law: Float[np.ndarray, " networks"]
-    distance: float  # mean square of the deviation itself
+    distance: float  # mean square of the deviation, not relative to networks
 
     @property
     def p_value(self) -> float:

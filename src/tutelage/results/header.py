@@ -93,7 +93,7 @@ def _check_sizes(variables: list[_Variable], records: int, file_bytes: int) -> N
     for variable in variables:
         cells = math.prod(max(size, 1) for size in (*variable.shape, records * variable.is_record))
         if variable.data_bytes == 0 and cells > MAX_EMPTY:
-            raise HeaderError("an empty variable has too many cells")
+            raise HeaderError("a variable without data has too large dimensions")
     if repeated and not record_bytes and records > MAX_EMPTY:
         raise HeaderError("there are too many empty records")
 

@@ -114,8 +114,8 @@ class Comparison(Finding):
         if self.beyond_bias is None:
             return ""
         return (
-            f"with a bias of order 1/N of up to {self.factor:g} × variance over runs / largest "
-            f"overlap the largest deviation is {self.beyond_bias.standard_errors:.2f} "
+            f"beyond a bias of order 1/N (at most {self.factor:g} × variance over runs / largest "
+            f"overlap) the largest deviation is {self.beyond_bias.standard_errors:.2f} "
             f"({self.beyond_bias.place}), p = {self.beyond_bias.p_value:.2g}"
         )
 

@@ -132,7 +132,7 @@ def transitions_of(theory: Theory, branch_curve: BranchCurve) -> Transitions:
 
 
 def _specialization(theory: Theory, branch_curve: BranchCurve, lowest: Point | None) -> Transitions:
-    """Return the transitions, without the fields of the state with R − S of the other sign."""
+    """Return the transitions, without the fields of the state opposite in sign."""
     if lowest is None:
         return _nothing(theory)
     if not theory.has_flat_state:

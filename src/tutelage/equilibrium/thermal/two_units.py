@@ -80,7 +80,7 @@ class PiecewiseAverage:
         return PairAverage(value, in_beta, gradient, np.stack(rows, -2))
 
     def _reduced(self, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """For every orthant return C − βCaaᵀC/w in positive fields, Ca in these fields, and w."""
+        """Return for every orthant C − βCaaᵀC/w and Ca, of fields made positive, and w."""
         Ca = np.einsum("...ij,oj->...oi", covariance, self.a)
         w = 1 + self.beta * np.sum(self.a * Ca, -1)
         Ca = Ca * self.signs

@@ -90,7 +90,7 @@ def _width(K: int) -> tuple[float, float]:
 
 
 def _limit(name: str, power: int) -> tuple[float, float]:
-    """Extrapolate K^power · value to 1/K → 0 (Richardson, three K); also an error estimate."""
+    """Extrapolate K^power · value to 1/K → 0 (Richardson, three K); return it with an error."""
     a, b, c = (K**power * float(getattr(_transitions(K), name)) for K in LARGE_K)
     first, second = 2 * b - a, 2 * c - b
     return (4 * second - first) / 3, abs(second - first)

@@ -199,10 +199,10 @@ SECTIONS = (
         "temperature",
         "Learning at any temperature",
         "Examples per weight α̃ = P/(KN) at which units specialize, over the temperature: phases "
-        "with label noise ς = 0.3. At T = ς² the student is Bayes-optimal, and below students may "
-        "agree with each other before they agree with the teacher. A colder student has a lower "
-        "ε_g down to the hatched area, where Λ = 0. Last: α̃_c without noise; at T = 0 it is 1 for "
-        "erf units and π/2 − 1 for the ReLU.",
+        "with label noise ς = 0.3. At T = ς² the student is Bayes-optimal. At lower temperatures "
+        "students may agree with each other before they agree with the teacher. A colder student "
+        "has a lower ε_g down to the hatched area, where Λ = 0. Last: α̃_c without noise; at T = 0 "
+        "it is 1 for erf units and π/2 − 1 for the ReLU.",
         compute,
         "40 temperatures instead of 12, and the sampled networks again, five minutes",
         lambda: recorded.digest("beyond"),

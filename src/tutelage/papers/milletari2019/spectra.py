@@ -46,9 +46,9 @@ NEAR_ZERO = 1e-3
 
 NEGATIVE_NOTE = (
     "milletari2019, Sec. 3: at the end Swish has many negative eigenvalues, but small ones: "
-    "nearly all are below 10⁻⁵ of the largest, those of the others are not. How the fractions "
-    "compare is decided by what counts as zero; λ < 0 is how the authors count, and adds to the "
-    f"ReLU those of its zero eigenvalues that rounding makes negative ({EVIDENCE})."
+    "nearly all are below 10⁻⁵ of the largest, those of the others are not. The order of the "
+    "fractions depends on the threshold for zero; the authors count λ < 0, which adds to the ReLU "
+    f"the zero eigenvalues that rounding makes negative ({EVIDENCE})."
 )
 WIDTH_NOTE = (
     "milletari2019, Sec. 3: Swish begins narrow where its β begin near zero, and outgrows the ReLU "

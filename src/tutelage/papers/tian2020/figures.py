@@ -77,7 +77,7 @@ def _in_stages(item: str, one: xr.Dataset) -> Row:
 
 
 def _ratio(item: str, one: xr.Dataset, level: float) -> Row:
-    """Test the ratio of strengths over runs that have a node below 0.8; two are needed."""
+    """Test the ratio of strengths over runs with a node below 0.8; this takes at least two runs."""
     ratios = one["weak_over_strong"].dropna("run").values.astype(float)
     samples = ratios if len(ratios) > 1 else np.full(2, np.nan)
     return claim(KEY, item, samples, "<", 0.5, level=level)
