@@ -84,10 +84,10 @@ def equilibrium(
 ) -> None:
     """Find the loads at which hidden units specialize.
 
-    Shows the loads ALPHA at which a specialized state appears, wins and is the only one left,
-    whether the transition is continuous, and all states along the way. In the limit of high
-    temperature ALPHA is beta P/(K N), at a temperature P/(K N). Example:
-    tutelage equilibrium --units inf --temperature 0.1 --label-noise 0.3 --load 12
+    Shows the loads ALPHA at which a specialized state appears, has the lowest free energy, and is
+    the only minimum, and whether the transition is continuous. ALPHA is beta P/(K N) in the limit
+    of high temperature, and P/(K N) at a temperature. Example: tutelage equilibrium --units inf
+    --temperature 0.1 --label-noise 0.3 --load 12
     """
     files = Files(out=out, plot=plot, style=plot_style)
     if load is not None and not (math.isfinite(load) and load >= 0):

@@ -41,8 +41,8 @@ def explore(
 ) -> None:
     """Open a page of sliders and pictures.
 
-    The page is served to this machine alone. Its address has a token, without which no account of
-    this machine can open it. Ctrl-C ends it.
+    The page is served to this machine only. Its address contains a token, which other accounts need
+    to open it. Ctrl-C ends the server.
     """
     if export is not None:
         from tutelage.explorer import export as write

@@ -24,8 +24,8 @@ class DeferredSignals:
     The signal to terminate is deferred, too.  Compiled libraries may end the process with a
     segmentation fault if they are interrupted while they are loaded.  And an interrupt may be
     lost: Python prints and forgets one that comes while garbage is collected, and so do callbacks
-    of compiled code.  After the block, which is the work of a whole process, there is nothing to
-    interrupt any more.
+    of compiled code.  The block is the work of a whole process, so that nothing is left to
+    interrupt after it.
     """
 
     received: int | None = None  # the number of the first signal that the process received

@@ -81,9 +81,9 @@ def online(
     """Follow the overlaps of a student that learns from a teacher.
 
     The student learns example by example, at any learning rate. The equations of its overlaps
-    R and Q are integrated. Shows how the run ended: converged (at rest in a stable state,
-    perhaps with an error), plateau (next to an unstable one), diverged (norms beyond 10⁶), or
-    reached the last time.
+    R and Q are integrated. Shows how the run ended: converged (at rest in a stable state, which may
+    have an error), plateau (near an unstable state), diverged (norms beyond 10⁶), or reached the
+    last time.
     """
     files = Files(out=out, plot=plot, style=plot_style)
     scenario = options.scenario(

@@ -42,10 +42,10 @@ class Files:
 
     style: of the picture, "screen" or "paper".
     continues: whether the command has the option ``--checkpoint``.
-    folder: of a report, which has all that was finished.
+    folder: of a report, which contains the finished parts.
 
     A file that cannot be written is an `InputError` before the block.  After the block the exit
-    code is 1 if one could not be written after all, 130 after Ctrl-C and 143 after the signal to
+    code is 1 if a file could not be written, 130 after Ctrl-C and 143 after the signal to
     terminate.
     """
 

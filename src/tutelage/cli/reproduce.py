@@ -72,10 +72,11 @@ def reproduce(
 ) -> None:
     """Draw the papers' figures and check their published numbers.
 
-    The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all rows; printed
-    are how many have which verdict, and those that differ, depend on something that is not printed,
-    or were corrected. Computed sections are saved in DIR: an interrupted run continues, and a
-    second run takes seconds. The exit code is 1 if a number differs and no note says why.
+    The report is DIR/index.html, with every figure (PNG, SVG, PDF), its data, and all rows. Printed
+    are the number of rows with each verdict, and the rows that differ, depend on something that a
+    paper does not print, or were corrected. Computed sections are saved in DIR: an interrupted run
+    continues, and a second run takes seconds. The exit code is 1 if a number differs and no note
+    says why.
     """
     from tutelage.sweeps.cluster import check_workers
 

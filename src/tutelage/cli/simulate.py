@@ -184,8 +184,8 @@ def _evolve(
 class Study(NamedTuple):
     """Means of the runs, relabelled where possible, and the comparison with the theory.
 
-    units: how they are labelled, in words, where that makes a difference.
-    theory, comparison: None where they were not asked for; reason: why there is no comparison. The
+    units: how units are labelled, in words, if that matters.
+    theory, comparison: None if they are not requested; reason: why there is no comparison. The
     comparison uses the runs before relabelling, because relabelled runs have other starts than the
     theory.
     """

@@ -73,10 +73,10 @@ def specialize(
 ) -> None:
     """Train over-realized ReLU students on a teacher's outputs.
 
-    Students are as deep as the teacher. Shows for each hidden layer which fraction of teacher
-    nodes has a student node that follows it, which node follows which in the first run, and
-    the mean of the best correlations. The sizes by default take seconds;
-    those of the paper are --epochs 100 --examples 10000 --evaluation 10000 --runs 32.
+    Students are as deep as the teacher. Shows for each hidden layer the fraction of teacher nodes
+    that a student node follows, the pairs of nodes in the first run, and the mean of the best
+    correlations. The default sizes take seconds; those of the paper are --epochs 100 --examples
+    10000 --evaluation 10000 --runs 32.
     """
     files = Files(out=out, plot=plot, style=plot_style, checkpoint=checkpoint, continues=True)
     if not -1 <= threshold <= 1:

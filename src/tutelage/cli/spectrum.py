@@ -112,9 +112,9 @@ def spectrum(
 ) -> None:
     """Train classifiers and compute the spectra of their Hessians.
 
-    All eigenvalues of the exact Hessian are computed during training. Shows loss, accuracy,
-    zero residuals and the fractions of negative (α) and zero (γ) eigenvalues at every epoch
-    that was watched.
+    All eigenvalues of the exact Hessian are computed during training. Shows loss, accuracy, zero
+    residuals and the fractions of negative (α) and zero (γ) eigenvalues at every epoch with
+    spectra.
     """
     files = Files(out=out, plot=plot, style=plot_style, animation=animation)
     _check_not_replaced(data, out)
