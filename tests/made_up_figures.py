@@ -205,6 +205,25 @@ def levels():
     )
 
 
+def many_levels(count=40):
+    """Minima whose errors crowd near one value."""
+    index = np.arange(count)
+    error = 0.1 + 0.05 * np.exp(-index[::-1] / 8)
+    share = draw.uniform(0.0, 0.1, count)
+    return xr.Dataset(
+        {
+            "generalization_error": ("level", error),
+            "family": ("level", [f"{k} spread" for k in index]),
+            "index": ("level", np.zeros(count, int)),
+            "share": ("level", share),
+            "share_error": ("level", 0.1 * share + 0.01),
+            "hessian_eigenvalue": (("level", "direction"), draw.uniform(0.1, 1.0, (count, 6))),
+            "transverse_eigenvalue": (("level", "student"), draw.uniform(0.1, 1.0, (count, 3))),
+        },
+        attrs={"starts": 100, "start_dimension": 4, "scale": 1.0},
+    )
+
+
 def branch_of_minima(scale):
     η = np.linspace(0.1, 3.0, 40)
     return xr.Dataset(
@@ -274,6 +293,8 @@ EVERY = {
     "branch": lambda: figures.branch(branch()),
     "landscape": lambda: figures.landscape(levels(), saddles=True),
     "curvatures": lambda: figures.curvatures(levels(), saddles=True),
+    "landscape of many levels": lambda: figures.landscape(many_levels()),
+    "curvatures of many levels": lambda: figures.curvatures(many_levels()),
     "all_branches": lambda: figures.all_branches([branch_of_minima(s) for s in (0.1, 0.2, 0.4)]),
     "opening": lambda: figures.opening(added_unit()),
     "escapes": lambda: figures.escapes(escapes()),

@@ -60,7 +60,7 @@ def test_loads_are_drawn_where_there_are_some_and_limits_as_lines():
     assert np.array_equal(curve.get_xdata(), [0.5, 2.0])
     assert np.array_equal(curve.get_ydata(), [20.0, 6.0])
     assert set(limit.get_ydata()) == {6.1} and limit.get_color() == curve.get_color()
-    assert legend(axes) == ["$K=2$", r"$K=\infty$"]
+    assert legend(axes) == ["$K=2$", r"$K=\infty$", r"$\beta = \infty$"]
     assert axes.get_xscale() == axes.get_yscale() == "log"
     assert axes.get_ylabel() == r"$\alpha_c$" and axes.get_xlabel() == r"$\beta$"
 

@@ -1,11 +1,14 @@
 """Pictures of minima: which levels, shares and branches they show."""
 
+import made_up_figures
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.optimize import minimize
 
 import tutelage as tl
 from tutelage import figures
+from tutelage.figures.minima import _spread_out
 
 
 def levels():
@@ -43,6 +46,29 @@ def test_the_ladder_shows_minima_and_shares_only():
     assert axes.containers[0].lines[0].get_xdata().tolist() == [0.7, 0.3]
     assert "2 minima" in figures.caption(axes) and "d = 4" in figures.caption(axes)
     assert "saddles" in figures.caption(figures.landscape(levels(), saddles=True))
+
+
+def test_names_of_levels_move_apart_as_little_as_possible():
+    """Compared with a general solver of the same least squares under constraints."""
+    heights, step = np.array([0.0, 0.3, 0.31, 0.32, 0.5, 0.9]), 0.1
+    moved = _spread_out(heights, step)
+    apart = {"type": "ineq", "fun": lambda x: np.diff(x) - step}
+    best = minimize(lambda x: np.sum((x - heights) ** 2), heights, constraints=apart, tol=1e-14)
+    assert moved[1:] == pytest.approx(best.x[1:], abs=1e-6)
+    assert moved[0] == 0.25 * step  # inside the picture
+    crowded = _spread_out(np.full(9, 0.9), step)
+    assert np.diff(crowded) == pytest.approx(np.full(8, step)) and crowded[-1] < 1
+
+
+def test_of_many_levels_those_with_the_largest_shares_are_named():
+    many = made_up_figures.many_levels()
+    axes = figures.landscape(many)
+    names = [text.get_text() for text in axes.texts]
+    best = many["family"].values[np.argsort(-many["share"].values)[: len(names)]]
+    assert 5 < len(names) < 40 and set(names) == set(best)
+    assert f"The {len(names)} minima with the largest shares are named." in figures.caption(axes)
+    axes = figures.curvatures(many)
+    assert len(axes.get_xticks()) == 20 and "One of 2 levels" in figures.caption(axes)
 
 
 def test_curvatures_of_saddles_need_an_axis_with_negative_values():

@@ -151,6 +151,8 @@ def test_a_branch_is_solid_where_it_is_stable_and_its_special_points_are_marked(
     axes = figures.branch(branch_of([-1.0, -1.0, -1e-8, 1.0, 1.0]), which="R")
     assert legend(axes) == [
         "$R_{11}$ = $R_{21}$",
+        "stable",
+        "unstable",
         r"fold, $\eta = 0.5$",
         r"branch point, $\eta = 0.3$",
     ]
@@ -282,6 +284,9 @@ def test_errors_below_the_integration_error_are_not_drawn_and_the_caption_explai
     for second in (axes, figures.error(of_theory, axes)):
         message = [text.get_text() for text in second.texts]
         assert message == ["below $10^{-8}$: error of the integration"]
+    assert "1e-08, are left out" in figures.caption(axes)
+    narrow = figures.error(of_theory, figures.learning_curves(RUNS, CURVE, figsize=(5, 2))[2])
+    assert [text.get_text() for text in narrow.texts] == ["integration error"]
     linear = figures.error(of_theory, scale="linear")
     assert len(linear.lines) == 1 and np.all(np.isfinite(linear.lines[0].get_ydata()))
     assert np.all(np.isfinite(figures.error(curve).lines[0].get_ydata()))  # not integrated here

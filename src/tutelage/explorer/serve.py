@@ -24,7 +24,7 @@ def check_installed() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         allowed = "the explorer needs these packages"
-        hint = "pip install tutelage[explore]"
+        hint = "pip install 'tutelage[explore]'"
         raise InputError("tutelage explore", f"no {', '.join(missing)} installed", allowed, hint)
 
 

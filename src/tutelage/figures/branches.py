@@ -51,7 +51,8 @@ def branch(dataset: xr.Dataset, axes: Axes | None = None, *, which: str = "RQ") 
                 joined = np.where(_joined(where), values, np.nan)
                 axes.plot(rates, joined, linestyle=dash, label=label, **options)
                 label = None
-    handles = [*axes.get_legend_handles_labels()[0], *_mark_specials(axes, dataset, groups)]
+    handles = [*axes.get_legend_handles_labels()[0], *_stability_entries(stable)]
+    handles += _mark_specials(axes, dataset, groups)
     largest = np.max(np.abs([c.values for c in curves]), axis=0)
     if np.max(largest) > UNBOUNDED_FACTOR * np.median(largest):
         axes.set_yscale("symlog", linthresh=float(2 * np.median(largest)))
@@ -66,6 +67,17 @@ def _stability(dataset: xr.Dataset) -> np.ndarray:
     if "eigenvalue" not in dataset:
         return np.ones(dataset.sizes["point"], dtype=bool)
     return dataset["eigenvalue"].max("direction").values < -MARGINAL_EIGENVALUE
+
+
+def _stability_entries(stable: np.ndarray) -> list[Any]:
+    """Return legend entries of solid and dashed lines, if there are both."""
+    from matplotlib.lines import Line2D
+
+    if np.all(stable):
+        return []
+    looks: list[tuple[str, Any]] = [("unstable", DASHES[1])]
+    looks = [("stable", "-"), *looks] if np.any(stable) else looks
+    return [Line2D([], [], color="0.25", linestyle=dash, label=name) for name, dash in looks]
 
 
 def _stability_words(dataset: xr.Dataset, stable: np.ndarray) -> list[str]:

@@ -1,5 +1,6 @@
 """Schedules of optimal control, and what optimizers need to leave a plateau."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ CONTROL_TEX = {
     "readout_rate": r"$\eta_v$",
     "weight_decay": r"$\gamma$",
 }
+KINDS_OF_STEPS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+    ("scheduled_steps", "schedule", {"linestyle": "--"}),
+    ("network_steps", "networks", {"marker": "s", "linestyle": "none"}),
+)
 
 
 @figure_function
@@ -58,6 +63,8 @@ def optimizer_map(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
         The Axes: solid lines for constant learning rates, dashed ones for schedules, symbols with
         bars for networks.
     """
+    from matplotlib.lines import Line2D
+
     axes = new_axes(axes)
     add_to_caption(axes, "Steps to leave the plateau.")
     for number, name in enumerate(dataset["optimizer"].values):
@@ -76,7 +83,11 @@ def optimizer_map(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
                 capsize=3,
             )
     axes.set(xscale="log", yscale="log", xlabel="examples per input $b$", ylabel="steps")
-    return finish(axes)
+    handles = axes.get_legend_handles_labels()[0]
+    for name, label, look in KINDS_OF_STEPS:
+        if name in dataset:
+            handles.append(Line2D([], [], color="0.25", fillstyle="none", label=label, **look))
+    return finish(axes, handles=handles)
 
 
 def _finite(values: xr.DataArray) -> np.ndarray:

@@ -71,6 +71,8 @@ def recovery(
         The Axes.  Dotted lines are the first recorded epoch after 0, solid lines the last one.
         Students of different width have different symbols, and are shifted sideways.
     """
+    from matplotlib.lines import Line2D
+
     from tutelage.deep import recovery_rate
 
     check_training(dataset, f"teacher_correlation_{layer}", None)
@@ -98,7 +100,10 @@ def recovery(
         xlabel=f"teacher node $j$ of layer {layer}", ylabel=rf"runs with $\rho_j > {threshold:g}$"
     )
     axes.set(xticks=nodes[:: max(1, len(nodes) // 8)], ylim=(-0.02, 1.02))
-    return finish(axes)
+    handles = axes.get_legend_handles_labels()[0]
+    for epoch, dash in {early: ":", last: "-"}.items():
+        handles.append(Line2D([], [], color="0.25", linestyle=dash, label=f"epoch {epoch}"))
+    return finish(axes, handles=handles)
 
 
 @figure_function

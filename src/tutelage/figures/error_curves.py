@@ -16,11 +16,12 @@ from tutelage.figures.runs import (
     time_symbol,
 )
 from tutelage.figures.style import new_axes, ordered_colours
-from tutelage.figures.text import SYMBOLS, add_to_caption, finish
+from tutelage.figures.text import SYMBOLS, add_to_caption, finish, root_figure
 from tutelage.figures.ticks import SMALLEST_PLAIN, plain, power
 
 # The axis ends at this multiple of the largest start and of the errors of runs that stay finite.
 DIVERGED_LIMIT_FACTOR = 3.0
+WIDE_INCHES = 2.2  # narrower Axes have a shorter text at the line of the integration error
 
 
 @figure_function
@@ -137,9 +138,11 @@ def _mark_integration_error(axes: Axes, dataset: xr.Dataset) -> None:
         return
     rounded = float(f"{limit:.0e}")
     written = plain(rounded) if rounded >= SMALLEST_PLAIN else power(rounded)
-    words = f"below {written}: error of the integration"
+    wide = axes.get_window_extent().width / root_figure(axes).dpi >= WIDE_INCHES
+    words = f"below {written}: error of the integration" if wide else "integration error"
     if any(text.get_text() == words for text in axes.texts):
         return
+    add_to_caption(axes, f"Errors below that of the integration, {limit:.0e}, are left out.")
     # Not drawn by `plot`: the next call of `error` would take the line for a curve.
     across, grey = axes.get_yaxis_transform(), "0.45"
     axes.hlines(limit, 0, 1, transform=across, linewidth=0.8, colors=grey, linestyles=":")

@@ -81,8 +81,10 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Axes | None = None) -> A
         The Axes.  A triangle at the right edge marks α_c at β = ∞.
     """
     from matplotlib import rcParams
+    from matplotlib.lines import Line2D
 
     axes = new_axes(axes)
+    limits = 0
     gates = list(dict.fromkeys(map(_gate, datasets)))
     for number, one in enumerate(datasets):
         beta, alpha = one["beta"].values, one["coexists"].values
@@ -98,12 +100,17 @@ def critical_load(datasets: Sequence[xr.Dataset], axes: Axes | None = None) -> A
             options |= {"fillstyle": "none", "markersize": size}
             across = axes.get_yaxis_transform()
             axes.plot([1.0], [limit], "<", transform=across, **options)
+            limits += 1
             add_to_caption(axes, "Triangles at the right edge are the loads without noise, β = ∞.")
     add_to_caption(
         axes, f"Load at which units specialize against the noise of the gates: {', '.join(gates)}."
     )
     axes.set(xscale="log", yscale="log", xlabel=r"$\beta$", ylabel=r"$\alpha_c$")
-    return finish(axes)
+    handles = axes.get_legend_handles_labels()[0]
+    if limits:
+        look: Any = {"marker": "<", "linestyle": "none", "fillstyle": "none", "color": "0.25"}
+        handles.append(Line2D([], [], label=r"$\beta = \infty$", **look))
+    return finish(axes, handles=handles)
 
 
 def _gate(dataset: xr.Dataset) -> str:

@@ -10,13 +10,17 @@ from tutelage._checks import InputError, check_variables
 from tutelage.figures.axes import figure_function
 from tutelage.figures.kinds import Axes
 from tutelage.figures.style import colour, new_axes, ordered_colours
-from tutelage.figures.text import SYMBOLS, add_to_caption, finish
+from tutelage.figures.text import SYMBOLS, add_to_caption, finish, root_figure
 
 # Curvatures between minus this and this are on the linear part of the axis.
 LINEAR_CURVATURE = 1e-3
 ZERO = 1e-7  # a fixed point is stable if all eigenvalues are below minus this (tutelage.online)
-MAX_LABELLED = 24
-MIN_LABEL_DISTANCE = 0.08  # of two labels, relative to the range of errors
+LABEL_HEIGHT = 1.3  # of the name of a level, in multiples of the size of its letters
+LABEL_OFFSET_POINTS = 12.0  # between the Axes and the names of levels
+# Curvatures in the span of the teachers are strokes in the left half of a level's column, the
+# others in the right half.
+LEFT_STROKE, RIGHT_STROKE = (-0.4, -0.05), (0.05, 0.4)
+MAX_COLUMNS_PER_INCH = 8.0  # with names; of more levels only some are named
 IDENTICAL = -1  # replaces the index
 
 
@@ -39,21 +43,26 @@ def landscape(dataset: xr.Dataset, axes: Axes | None = None, *, saddles: bool = 
     error, share = dataset["generalization_error"].values, dataset["share"].values
     width = dataset["share_error"].values
     reached = stable & (share > 0)
-    axes.hlines(error[stable], 0.0, 1.0, color="0.75", linewidth=0.8, zorder=1)
-    axes.hlines(error[reached], 0.0, share[reached], color=colour(0), linewidth=2.5, zorder=2)
+    levels: dict[str, Any] = {"linewidth": 0.8, "zorder": 1}
+    minima = "minima, and their shares" if saddles else None
+    axes.hlines(error[stable], 0.0, 1.0, color="0.75", **levels)
+    axes.hlines(error[reached], 0.0, share[reached], color=colour(0), linewidth=1.5, zorder=2)
     axes.errorbar(
         share[reached], error[reached], xerr=width[reached], fmt="o", color=colour(0),
-        markersize=4, capsize=2, zorder=3,
+        markersize=3, elinewidth=0.8, capsize=2, zorder=3, label=minima,
     )  # fmt: skip
-    if saddles:
+    if saddles and np.any(~stable):
         axes.hlines(
-            error[~stable], 0.0, 1.0, color=colour(1), linewidth=0.8, linestyle="--", zorder=1
+            error[~stable], 0.0, 1.0, color=colour(1), linestyle="--", label="saddles", **levels
         )
     right = 1.15 * max(float(np.max(share + width)), 0.05)
     axes.set(xlim=(0.0, right), xlabel="share of starts", ylabel=SYMBOLS["generalization_error"])
-    _name_levels(axes, error[stable], dataset["family"].values[stable])
+    _name_levels(axes, error[stable], dataset["family"].values[stable], share[stable])
     d, scale = (dataset.attrs.get(name, "?") for name in ("start_dimension", "scale"))
     more = " Dashed: saddles." if saddles else ""
+    named, minima_count = len(axes.texts), int(np.sum(stable))
+    if named < minima_count:
+        more += f" The {named} minima with the largest shares are named."
     add_to_caption(
         axes,
         f"Errors of {int(np.sum(stable))} minima, and the share of {int(dataset.attrs['starts'])} "
@@ -62,21 +71,50 @@ def landscape(dataset: xr.Dataset, axes: Axes | None = None, *, saddles: bool = 
     return finish(axes)
 
 
-def _name_levels(axes: Axes, errors: np.ndarray, names: np.ndarray) -> None:
-    """Write the families to the right of their levels, without overlap."""
-    from matplotlib import rcParams
+def _name_levels(axes: Axes, errors: np.ndarray, names: np.ndarray, shares: np.ndarray) -> None:
+    """Write families to the right of their levels, one below another, joined to them by lines.
 
-    span = max(float(np.ptp(errors)), 1e-12)
-    last = -np.inf
-    for error, name in zip(errors[:MAX_LABELLED], names[:MAX_LABELLED], strict=True):
-        if error - last < MIN_LABEL_DISTANCE * span:
-            continue
+    If there is not enough room, the minima with the largest shares are named.
+    """
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.transforms import ScaledTranslation
+
+    size = FontProperties(size=rcParams["legend.fontsize"]).get_size_in_points()
+    points = axes.get_window_extent().height / root_figure(axes).dpi * 72
+    step = LABEL_HEIGHT * size / points
+    named = np.sort(np.argsort(-shares, kind="stable")[: int(1 / step)])
+    axes.margins(y=0.05)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)  # places of names hold for this range
+    inches = root_figure(axes).dpi_scale_trans
+    right = axes.transAxes + ScaledTranslation(LABEL_OFFSET_POINTS / 72, 0.0, inches)
+    heights = _spread_out((errors[named] - low) / (high - low), step)
+    for k, height in zip(named, heights, strict=True):
         axes.annotate(
-            str(name), (1.0, error), xycoords=("axes fraction", "data"), xytext=(4, 0),
-            textcoords="offset points", va="center", annotation_clip=False,
-            fontsize=rcParams["legend.fontsize"],
+            str(names[k]), (1.0, errors[k]), xycoords=("axes fraction", "data"),
+            xytext=(1.0, height), textcoords=right, va="center",
+            annotation_clip=False, fontsize=size,
+            arrowprops={"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 1,
+                        "shrinkB": 0, "relpos": (0.0, 0.5)},
         )  # fmt: skip
-        last = error
+
+
+def _spread_out(heights: np.ndarray, step: float) -> np.ndarray:
+    """Move sorted heights between 0 and 1 apart to a distance of `step`, as little as possible.
+
+    The least squares under this constraint: the means of runs that have been pushed together.
+    """
+    blocks: list[list[float]] = []  # sum of heights without their steps, and their number
+    for number, height in enumerate(heights):
+        blocks.append([height - number * step, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            total, count = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += count
+    starts = np.concatenate([np.full(int(n), total / n) for total, n in blocks])
+    room = 1.0 - step * (len(heights) - 0.5)
+    return np.clip(starts, 0.25 * step, room) + step * np.arange(len(heights))
 
 
 @figure_function
@@ -100,25 +138,33 @@ def curvatures(dataset: xr.Dataset, axes: Axes | None = None, *, saddles: bool =
         raise InputError("dataset", "no minimum", "there is nothing to draw", "saddles=True")
     places = np.arange(levels.sizes["level"], dtype=float)
     h, outward = (levels[name].values for name in names[:2])
-    axes.plot(
-        np.repeat(places - 0.12, h.shape[1]), h.ravel(), "_", color=colour(0), alpha=0.7,
-        label="in the span of the teachers",
-    )  # fmt: skip
-    axes.plot(
-        np.repeat(places + 0.12, outward.shape[1]), outward.ravel(), "_", color=colour(1),
-        label="orthogonal to the teachers",
-    )  # fmt: skip
+    for values, (left, right), number, label in (
+        (h, LEFT_STROKE, 0, "in the span of the teachers"),
+        (outward, RIGHT_STROKE, 1, "orthogonal to the teachers"),
+    ):
+        x = np.repeat(places, values.shape[1])
+        axes.hlines(
+            values.ravel(), x + left, x + right, color=colour(number), linewidth=1.0, label=label
+        )
     if min(np.min(h), np.min(outward)) > 0:
         axes.set_yscale("log")
     else:
         axes.axhline(0.0, color="0.6", linewidth=0.8)
         axes.set_yscale("symlog", linthresh=LINEAR_CURVATURE)
     axes.set_ylim(top=2 * max(np.max(h), np.max(outward)))
-    axes.set_xticks(places, [str(x) for x in levels["family"].values])
+    for edge in places[1:] - 0.5:
+        axes.axvline(edge, color="0.9", linewidth=0.6, zorder=0)
+    inches = axes.get_window_extent().width / root_figure(axes).dpi
+    every = -(-len(places) // max(1, int(MAX_COLUMNS_PER_INCH * inches)))
+    axes.set_xticks(places[::every], [str(x) for x in levels["family"].values[::every]])
     axes.tick_params(axis="x", labelrotation=90)
-    axes.set_ylabel("curvature")
+    axes.set(xlim=(places[0] - 0.6, places[-1] + 0.6), ylabel="curvature")
     add_to_caption(axes, "Curvatures at stationary points of the error, sorted by error.")
-    return finish(axes)
+    if every > 1:
+        add_to_caption(axes, f"One of {every} levels is named.")
+    finish(axes)
+    axes.grid(False, axis="x")
+    return axes
 
 
 @figure_function

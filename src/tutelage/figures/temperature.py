@@ -26,6 +26,7 @@ MARKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "agreement": ("α̃_g", {"color": "0.4", "linestyle": "-."}),
 }
 UNSTABLE_COLOUR, UNSTABLE_LABEL = "0.65", "replica symmetry unstable"
+COEXISTENCE_LABEL = "specialized state exists"
 # A shorter label where legend entries form one column; the caption explains Λ.
 SHORT_LABEL = r"unstable, $\Lambda < 0$"
 # R and q of two branches that differ by less are equal by symmetry.
@@ -164,6 +165,8 @@ def temperature_states(
                 line = np.where(mask, dataset[which].values[i], np.nan)
                 if np.any(np.isfinite(line)):
                     look: Any = {"linestyle": STYLES[kind], "linewidth": width}
+                    # Shorter lines above longer ones: those of R = 0 lie on each other.
+                    look["zorder"] = 3 - np.mean(np.isfinite(line))
                     axes.plot(dataset["load"].values, line, color=tint, **look)
                     words = WORDS.get(kind, kind)
                     style: Any = STYLES[kind]
@@ -234,18 +237,20 @@ def _fill(axes: Axes, dataset: xr.Dataset, T: np.ndarray, load: np.ndarray) -> l
     from matplotlib.patches import Patch
 
     appears, coexists = dataset["appears"].values, dataset["coexists"].values
-    entries = []
+    axes.set_facecolor(PHASE_COLOURS[0])
+    frame: Any = {"edgecolor": "0.6", "linewidth": 0.5}
+    entries = [Patch(facecolor=PHASE_COLOURS[0], label="unspecialized", **frame)]
     for edge, tint, label in (
-        (appears, PHASE_COLOURS[1], "specialized state exists"),
+        (appears, PHASE_COLOURS[1], COEXISTENCE_LABEL),
         (coexists, PHASE_COLOURS[3], "specialized"),
     ):
         # Lines end beyond the picture, so that areas end at its edge.
         end = np.fmax(edge, load[-1])
         axes.fill_betweenx(T, edge, end, where=np.isfinite(edge), color=tint, linewidth=0)
         if np.any(edge < load[-1]):
-            entries.append(Patch(facecolor=tint, label=label))
+            entries.append(Patch(facecolor=tint, label=label, **frame))
     if np.allclose(appears, coexists, rtol=1e-6):
-        entries = entries[1:]
+        entries = [one for one in entries if one.get_label() != COEXISTENCE_LABEL]
     unstable = ~dataset["replica_symmetric"].transpose("temperature", "load").values.astype(bool)
     if np.any(unstable):
         look: Any = {"colors": "none", "hatches": ["", "////"], "levels": [-0.5, 0.5, 1.5]}
