@@ -96,6 +96,7 @@ def draw_networks(found: dict[float, xr.Dataset]) -> plt.Figure:
         for panel, beta in zip(axes, (1.0, 5.0), strict=True):
             sampled_gates(found[beta].isel(example=[0]), panel)
             panel.set_title(rf"{WIDTH} gates in each layer, $\beta={beta:g}$")
+        axes[1].set_ylabel("")
     return axes[0].figure
 
 

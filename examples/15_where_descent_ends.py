@@ -54,8 +54,8 @@ def draw(minima: list[xr.Dataset], file: Path) -> None:
         figure, panels = plt.subplots(1, len(SCALES), figsize=(13, 4), layout="constrained")
         top = max(float(levels["generalization_error"].max()) for levels in minima)
         for panel, scale, levels in zip(panels, SCALES, minima, strict=True):
-            tl.figures.landscape(levels, axes=panel)
             panel.set(title=f"norms of {scale:g} at the start", ylim=(-0.05 * top, 1.08 * top))
+            tl.figures.landscape(levels, axes=panel)
         figure.savefig(file)
         plt.close(figure)
 

@@ -101,7 +101,8 @@ def recovery(
     )
     axes.set(xticks=nodes[:: max(1, len(nodes) // 8)], ylim=(-0.02, 1.02))
     handles = axes.get_legend_handles_labels()[0]
-    for epoch, dash in {early: ":", last: "-"}.items():
+    dashes: dict[Any, Any] = {early: ":", last: "-"}
+    for epoch, dash in dashes.items():
         handles.append(Line2D([], [], color="0.25", linestyle=dash, label=f"epoch {epoch}"))
     return finish(axes, handles=handles)
 

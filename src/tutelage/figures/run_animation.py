@@ -13,6 +13,7 @@ from tutelage.figures.axes import figure_function
 from tutelage.figures.kinds import Figure
 from tutelage.figures.runs import mean_over_runs, time_symbol
 from tutelage.figures.style import check_size, colour
+from tutelage.figures.ticks import plain_log_ticks
 from tutelage.runs import files
 
 LAST_FRAME_SECONDS = 1.5
@@ -108,6 +109,7 @@ def _first_picture(run: xr.Dataset, axes: Any) -> Any:
     curve.set(xlabel=time_symbol(run), ylabel=r"$\varepsilon_g$", title="generalization error")
     if np.all(errors > 0) and errors.max() > 10 * errors.min():
         curve.set_yscale("log")
+        plain_log_ticks(curve.yaxis)
 
     def show(step: int) -> list[Any]:
         for picture, (name, *_) in zip(cells, MATRICES, strict=True):
