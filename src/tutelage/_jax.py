@@ -5,8 +5,11 @@ user's environment and compiled functions do not change.
 """
 
 import math
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, reduce
+from operator import add
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +32,8 @@ __all__ = [
     "match_ranks",
     "numbers_to_arrays",
     "one_kernel",
+    "ordered_sum",
+    "ordered_sums",
     "small_product",
 ]
 
@@ -56,6 +61,10 @@ WIDE_VECTORS: dict[str, Any] = {"xla_cpu_prefer_vector_width": 512} if IS_MEASUR
 ONE_KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"} if IS_MEASURED_VERSION else {}
 # The number of multiplications up to which a product of two matrices is written out as a sum.
 MAX_SUM_OF_PRODUCTS = 2048
+# Whether sums are being compiled as additions in a fixed order (`ordered_sums`).
+_has_ordered_sums: ContextVar[bool] = ContextVar("ordered_sums", default=False)
+# The number of terms up to which such a sum is written out; more terms are a loop.
+MAX_ADDITIONS = 64
 
 
 def numbers_to_arrays(tree: Tree) -> Tree:
@@ -122,6 +131,39 @@ def one_kernel(function: Function) -> Function:
     return called  # type: ignore[return-value]
 
 
+@contextmanager
+def ordered_sums() -> Iterator[None]:
+    """Compile `ordered_sum` and `small_product` as additions in a fixed order.
+
+    XLA lets LLVM reorder the additions of a reduction.  In a kernel of several runs it does so
+    differently for each run, and the digits of a run then depend on its position.
+    """
+    token = _has_ordered_sums.set(True)
+    try:
+        yield
+    finally:
+        _has_ordered_sums.reset(token)
+
+
+def ordered_sum(x: jax.Array, axis: int, keepdims: bool = False) -> jax.Array:
+    """Sum along one axis; inside `ordered_sums` by additions, the first terms first.
+
+    >>> with ordered_sums():
+    ...     ordered_sum(jnp.arange(6.0).reshape(2, 3), axis=-1).tolist()
+    [3.0, 12.0]
+    """
+    count = x.shape[axis]
+    if not _has_ordered_sums.get() or isinstance(x, np.ndarray) or not count:
+        return x.sum(axis=axis, keepdims=keepdims)
+
+    def term(k: Any) -> jax.Array:
+        return jax.lax.dynamic_index_in_dim(x, k, axis, keepdims)
+
+    if count <= MAX_ADDITIONS:
+        return reduce(add, (jax.lax.index_in_dim(x, k, axis, keepdims) for k in range(count)))
+    return jax.lax.fori_loop(1, count, lambda k, total: total + term(k), term(0))
+
+
 def small_product(A: Matrix, B: Any) -> Matrix:
     """Return the product of two matrices, of NumPy or JAX; a small one as a sum of products.
 
@@ -132,7 +174,9 @@ def small_product(A: Matrix, B: Any) -> Matrix:
     """
     a, b = match_ranks(A, B)
     is_small = math.prod(a.shape[-2:]) * b.shape[-1] <= MAX_SUM_OF_PRODUCTS
-    product: Matrix = (a[..., :, :, None] * b[..., None, :, :]).sum(axis=-2) if is_small else a @ b
+    if not is_small:
+        return a @ b
+    product: Any = ordered_sum(a[..., :, :, None] * b[..., None, :, :], axis=-2)
     return product
 
 

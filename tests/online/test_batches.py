@@ -1,11 +1,14 @@
 """Numbers that differ between runs: a batch equals its runs one by one, and finds them by value."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
 
 import tutelage as tl
 from tutelage import InputError
+from tutelage.online import integration
 from tutelage.online.flow import LANES, Flow
 from tutelage.online.trajectory import _averages_error
 
@@ -73,6 +76,37 @@ def test_a_run_has_the_same_bits_in_every_batch_and_position(student, teacher, r
         other = runs(order)
         for name in ("Q", "R", "generalization_error", "ended_at"):
             assert np.array_equal(every[name].values[order], other[name].values, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("unit", "rate"), [(tl.Erf(0.1), 0.5), (tl.ReLU(), 0.5), (tl.LeakyReLU(0.2), 0)]
+)
+def test_a_kernel_of_several_runs_has_no_sum_whose_order_the_compiler_chooses(
+    unit, rate, monkeypatch
+):
+    """The compiler may reorder reductions and products of matrices, differently for each run."""
+    programs = []
+
+    def traced(*arguments):
+        leaves, structure = jax.tree.flatten(arguments)
+        places = [k for k, x in enumerate(leaves) if isinstance(x, np.ndarray)]
+
+        def program(*arrays):
+            values = dict(enumerate(leaves)) | dict(zip(places, arrays, strict=True))
+            kernel = integration._compiled_lanes_one_kernel
+            return kernel(*structure.unflatten(list(values.values())))
+
+        arrays = [leaves[k] for k in places]
+        programs.append(jax.jit(program, keep_unused=True).lower(*arrays).as_text())
+        raise InterruptedError
+
+    monkeypatch.setattr(integration, "_advance", lambda *_: traced)
+    with pytest.raises(InterruptedError):
+        evolve(rate, committees(unit, unit), weight_decay=np.array([0.0, 0.1]))
+    (program,) = programs
+    reductions = re.findall(r"applies stablehlo\.(\w+)", program)
+    assert set(reductions) == {"maximum", "or"}  # which have no order
+    assert "dot_general" not in program
 
 
 def test_more_runs_side_by_side_are_what_they_are_one_after_the_other():

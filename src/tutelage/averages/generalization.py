@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
 from tutelage._checks import is_traced
-from tutelage._jax import jnp, match_rank, numbers_to_arrays, small_product
+from tutelage._jax import jnp, match_rank, numbers_to_arrays, ordered_sum, small_product
 from tutelage._types import AnyArray, ArrayModule
 from tutelage.activations import Activation
 from tutelage.averages import Estimate, Method
@@ -79,8 +79,8 @@ def _error(scenario: Scenario, overlaps: Overlaps, methods: tuple[Method, ...]) 
         i, j, factor = _pairs(blocks)
         estimates, w = _products(units, C, i, j, method), weights[..., i, j]
         w = match_rank(match_rank(factor, w) * w, estimates.value)
-        value = jnp.sum(w * estimates.value, axis=-1)
-        estimate.append(Estimate(value, jnp.sum(jnp.abs(w) * estimates.error, axis=-1)))
+        value = ordered_sum(w * estimates.value, axis=-1)
+        estimate.append(Estimate(value, ordered_sum(jnp.abs(w) * estimates.error, axis=-1)))
     return Estimate(*(sum(parts) for parts in zip(*estimate, strict=True)))
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp, match_rank, small_product
+from tutelage._jax import jax, jnp, match_rank, ordered_sum, small_product
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.averages.orthant.angle import angle
@@ -72,7 +72,7 @@ def mean_jacobian(
     G = match_rank(G, C)
     K, W = G.shape[-2], _moduli(units, G)
     arcsine, area, variance = _angles(C, K)
-    along = jnp.sum(W * area / variance, axis=-1, keepdims=True)
+    along = ordered_sum(W * area / variance, axis=-1, keepdims=True)
     return _without_kinks(units, C, G) + W * arcsine + _on_diagonal(along, C)
 
 
@@ -112,14 +112,14 @@ def _without_kinks(
     # The constant part of a unit only meets the delta function of g'': ⟨g''⟩ = 2 d p(0).
     density = root / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))
     curvature = curvature + 2 * own.d * units.o * density
-    return G * slopes + _on_diagonal(jnp.sum(G * curvature, axis=-1, keepdims=True), C)
+    return G * slopes + _on_diagonal(ordered_sum(G * curvature, axis=-1, keepdims=True), C)
 
 
 @jax.custom_jvp
 def _kinks(C: Float[Array, "... n n"], W: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
     """Σ_a W_ia [asin(ρ_ia) C_av + (√(C_ii C_aa - C_ia²)/C_ii) C_iv]."""
     arcsine, area, variance = _angles(C, W.shape[-2])
-    along = jnp.sum(W * area / variance, axis=-1, keepdims=True)
+    along = ordered_sum(W * area / variance, axis=-1, keepdims=True)
     return small_product(W * arcsine, C) + along * C[..., : W.shape[-2], :]
 
 
@@ -166,8 +166,8 @@ def _kinks_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     change = jnp.einsum("...iav,...ia->...iv", kappa, inverse * d_c)
     half = 0.5 * inverse * (d_aa + columns / rows * d_ii)
     change = change + jnp.einsum("...iav,...ia->...iv", other, half)
-    shrinks = jnp.sum(W * area, axis=-1, keepdims=True) / rows**2 * d_ii
-    along = jnp.sum(W * area / rows, axis=-1, keepdims=True)
+    shrinks = ordered_sum(W * area, axis=-1, keepdims=True) / rows**2 * d_ii
+    along = ordered_sum(W * area / rows, axis=-1, keepdims=True)
     change = change + (W * arcsine) @ dC + along * dC[..., :K, :] - shrinks * c
     return _kinks(C, W), change + _kinks(C, dW)
 

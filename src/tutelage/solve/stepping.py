@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, ordered_sum
 from tutelage._types import Scalar
 
 NODES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
@@ -224,11 +224,11 @@ def _combined(coefficients: Array, k: Array) -> Array:
     Written out, a run of two ReLU units takes four fifths of the time it takes with products of
     such small matrices.
     """
-    return jnp.sum(coefficients[..., None] * k, axis=0)
+    return ordered_sum(coefficients[..., None] * k, axis=0)
 
 
 def _norm(x: Array) -> Array:
-    return jnp.sqrt(jnp.mean(x**2, axis=-1))
+    return jnp.sqrt(ordered_sum(x**2, axis=-1) / x.shape[-1])
 
 
 def _first_step(y: Array, slope: Array, scale: Array) -> Array:
@@ -256,7 +256,7 @@ def _recorded(
         time = times[jnp.minimum(recorded, count - 1)]
         fraction = jnp.where(h > 0, jnp.clip((time - now.t) / jnp.where(h > 0, h, 1.0), 0, 1), 0.0)
         powers = fraction[None] ** jnp.arange(1.0, 5.0)[:, None]
-        weights = jnp.sum(jnp.asarray(DENSE)[..., None] * powers[None], axis=1)
+        weights = ordered_sum(jnp.asarray(DENSE)[..., None] * powers[None], axis=1)
         y = now.y + h[:, None] * _combined(weights, k)
         place = jnp.where(is_due, recorded, count)  # beyond the end: not written
         return records.at[run, place].set(y, mode="drop"), recorded + is_due.astype(int)

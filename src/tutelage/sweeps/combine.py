@@ -76,14 +76,14 @@ def _field(name: str, value: Any) -> Iterator[tuple[str, Variable]]:
     elif isinstance(value, LinearSchedule):
         yield f"{name}_times", ((f"{name}_knot",), np.asarray(value.times))
         yield name, ((f"{name}_knot",), np.asarray(value.values))
+    elif getattr(value, "_fields", ()) == ("value", "error"):  # an Estimate
+        yield name, _array(name, value.value)
+        yield f"{name}_error", _array(name, value.error)
     elif isinstance(value, tuple) and value and all(isinstance(x, int | float) for x in value):
         yield name, _array(name, value)
     elif isinstance(value, Overlaps):
         for matrix, axes in AXES.items():
             yield matrix, (axes, np.asarray(getattr(value, matrix)))
-    elif getattr(value, "_fields", ()) == ("value", "error"):  # an Estimate
-        yield name, _array(name, value.value)
-        yield f"{name}_error", _array(name, value.error)
     elif value is None:
         yield name, ((), np.array(np.nan))
     elif isinstance(value, str | bool | int | float | np.ndarray) or hasattr(value, "__array__"):

@@ -21,7 +21,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, ordered_sum
 from tutelage._module import Module
 from tutelage.activations.closed import ClosedForm
 from tutelage.averages.orthant import moments as _moments, shared
@@ -134,7 +134,7 @@ class Sums(Module):
     def __call__(self, C: Float[Array, "... n n"]) -> Float[Array, "... sums"]:
         """⟨expansion⟩ for every expansion, over fields with the covariance C."""
         values = self.values(C)
-        parts = [jnp.sum(values[..., part.places] * part.weights, axis=-1) for part in self.terms]
+        parts = [ordered_sum(values[..., part.places] * part.weights, axis=-1) for part in self.terms]
         return jnp.concatenate(parts, axis=-1)[..., self.order]
 
     def weights(

@@ -28,7 +28,7 @@ import math
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import has_wide_vectors, jax, jnp, match_rank, small_product
+from tutelage._jax import has_wide_vectors, jax, jnp, match_rank, ordered_sum, small_product
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import ErfClosedForm, Method
 from tutelage.averages.orthant.angle import arcsine
@@ -76,7 +76,7 @@ class ErfMoments(Moments):
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         C, K = jnp.asarray(overlaps.covariance), self.scenario.K
         units, r = self._units, coefficients(self.scenario)
-        output, r = jnp.sum(r * units.o[None], axis=-1), r * units.e[None]
+        output, r = ordered_sum(r * units.o[None], axis=-1), r * units.e[None]
         v = -r[:, :K]
         i, k = (np.pad(x, (0, -len(x) % NUMBERS_PER_REGISTER)) for x in np.triu_indices(K))
         G, h = small_product(v.T, r), small_product(output[None], v)[0]
@@ -136,8 +136,8 @@ def _sum_of_arcsines(
         total = sum((terms(s) for s in range(1, end)), total)
     else:
         total = jax.lax.fori_loop(1, end, lambda s, total: total + terms(s), total)
-    total = jnp.sum(total, axis=-2)
-    return total + jnp.sum(terms(half, half), axis=-2) if end == half else total
+    total = ordered_sum(total, axis=-2)
+    return total + ordered_sum(terms(half, half), axis=-2) if end == half else total
 
 
 def _shifts(n: int) -> int:

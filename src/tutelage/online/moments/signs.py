@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
-from tutelage._jax import jax, jnp, match_rank, small_product
+from tutelage._jax import jax, jnp, match_rank, ordered_sum, small_product
 from tutelage._types import AnyArray, ArrayModule
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
@@ -67,7 +67,7 @@ class SignMoments(Moments):
             parts = self._parts(couplings(self.scenario), jnp)
             sums = self.sums(overlaps.covariance)
             sums = sums.reshape(*sums.shape[:-1], *parts.shape)
-            sums = jnp.sum(match_rank(parts, sums) * sums, axis=-1)
+            sums = ordered_sum(match_rank(parts, sums) * sums, axis=-1)
         return sums[..., upper_triangle(self.scenario.K)]
 
     def _parts(self, G: Float[AnyArray, "K n"], xp: ArrayModule) -> Any:
