@@ -134,7 +134,9 @@ class Sums(Module):
     def __call__(self, C: Float[Array, "... n n"]) -> Float[Array, "... sums"]:
         """⟨expansion⟩ for every expansion, over fields with the covariance C."""
         values = self.values(C)
-        parts = [ordered_sum(values[..., part.places] * part.weights, axis=-1) for part in self.terms]
+        parts = [
+            ordered_sum(values[..., part.places] * part.weights, axis=-1) for part in self.terms
+        ]
         return jnp.concatenate(parts, axis=-1)[..., self.order]
 
     def weights(
