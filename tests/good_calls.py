@@ -26,17 +26,17 @@ TIMES = [0.0, 0.5, 1.0]
 ROWS = np.random.default_rng(0).standard_normal((20, 3))
 
 
-def rooms(room="tutelage", module=None):
+def public_modules(package="tutelage", module=None):
     """The public names of all public modules: module.name -> function or class."""
     results = {}
-    module = import_module(room) if module is None else module
+    module = import_module(package) if module is None else module
     for name in module.__all__:
         value = getattr(module, name)
         if isinstance(value, ModuleType):
             if name in dir(module) and hasattr(value, "__all__"):
-                results |= rooms(f"{room}.{name}", value)
+                results |= public_modules(f"{package}.{name}", value)
         elif callable(value) and value.__module__.startswith("tutelage."):
-            results[f"{room}.{name}".removeprefix("tutelage.")] = value
+            results[f"{package}.{name}".removeprefix("tutelage.")] = value
     return results
 
 
@@ -44,7 +44,7 @@ def rooms(room="tutelage", module=None):
 def public():
     """Every function and class once, by module and name; errors are not called."""
     result, seen = {}, set()
-    for name, value in sorted(rooms().items(), key=lambda item: -item[0].count(".")):
+    for name, value in sorted(public_modules().items(), key=lambda item: -item[0].count(".")):
         exception = isinstance(value, type) and issubclass(value, Exception)
         if id(value) not in seen and not exception:
             seen.add(id(value))

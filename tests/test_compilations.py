@@ -140,7 +140,7 @@ def branch(slope, until=1.1):
 
 
 @pytest.mark.parametrize(
-    ("verb", "others"),
+    ("function", "others"),
     [
         (symmetric, [{"eta": 0.7}, {"tolerance": 1e-8}, {"noise": 0.1}]),
         (states, [{"load": 6.0}, {"units": 5}]),
@@ -152,8 +152,8 @@ def branch(slope, until=1.1):
         pytest.param(branch, [{"until": 1.2}], marks=pytest.mark.slow),
     ],
 )
-def test_another_slope_load_or_rate_needs_no_other_program(verb, others):
-    verb(0.5)
-    assert compiled(lambda: verb(0.6)) == 0
+def test_another_slope_load_or_rate_needs_no_other_program(function, others):
+    function(0.5)
+    assert compiled(lambda: function(0.6)) == 0
     for other in others:
-        assert compiled(lambda other=other: verb(0.6, **other)) == 0
+        assert compiled(lambda other=other: function(0.6, **other)) == 0

@@ -193,14 +193,14 @@ def test_formulas_are_rendered(site):
         assert page.formulas == len(written), source.name
 
 
-def public_names(room) -> Iterator[str]:
+def public_names(package) -> Iterator[str]:
     """Addresses of the exported names of a package and its subpackages."""
-    for name in getattr(room, "__all__", []):
-        thing = getattr(room, name)
+    for name in getattr(package, "__all__", []):
+        thing = getattr(package, name)
         if inspect.ismodule(thing):
             yield from public_names(thing)
         elif not name.startswith("_"):
-            home = tl if getattr(tl, name, None) is thing else room
+            home = tl if getattr(tl, name, None) is thing else package
             page = home.__name__.replace(".", "/")
             yield f"api/{page}.html#{home.__name__}.{name}"
 

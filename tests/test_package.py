@@ -18,8 +18,8 @@ import tutelage
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "tutelage"
 
-# Rooms in the order in which data flows; a room imports only what stands before it.
-ROOMS = [
+# Packages in the order in which data flows; a package imports only packages before it.
+PACKAGES = [
     *(
         "_lazy",
         "_precision",
@@ -38,11 +38,11 @@ ROOMS = [
     *("simulation", "equilibrium", "gates", "spectra", "deep", "results"),
     *("bridge", "sweeps", "figures", "papers", "report", "explorer", "cli"),
 ]
-LEVEL = {room: level for level, room in enumerate(ROOMS)}
+LEVEL = {package: level for level, package in enumerate(PACKAGES)}
 # Papers and front ends, which use the library as a user does.
 UPPER_LAYERS = ("papers", "report", "explorer", "cli")
 # Whose private names `bridge` once took: it keeps to the same rule with this one package.
-ALSO_HELD = {"bridge": {"simulation"}}
+ALSO_CHECKED = {"bridge": {"simulation"}}
 OFFER = "Other packages may use the module"
 # Simulation and theory have to be independent for their agreement to mean something; the error
 # of a state is no dynamics, and both report the same exact one.
@@ -67,7 +67,7 @@ def modules() -> list[Path]:
     return sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
@@ -87,14 +87,14 @@ def imported_modules(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_imports_point_only_upwards(path):
-    room = room_of(path)
-    assert room in LEVEL, f"{room} is not in the list of rooms"
+    package = package_of(path)
+    assert package in LEVEL, f"{package} is not in the list of packages"
     for module in imported_modules(path):
         other = module.split(".")[0]
-        assert LEVEL[other] <= LEVEL[room], f"{room} imports {other}"
-        if room == "simulation":
+        assert LEVEL[other] <= LEVEL[package], f"{package} imports {other}"
+        if package == "simulation":
             allowed = any(f"{module}.".startswith(f"{may}.") for may in SIMULATION_MAY_IMPORT)
-            assert allowed or other == room, f"simulation imports {module}"
+            assert allowed or other == package, f"simulation imports {module}"
 
 
 def offered(package: str) -> set[str]:
@@ -124,16 +124,16 @@ def is_public(name: str) -> bool:
 def imports_between_layers() -> Iterator[tuple[str, str]]:
     """Module and imported name, of those that may import public names only."""
     for path in modules():
-        room = room_of(path)
+        package = package_of(path)
         for name in imported_modules(path):
             other = name.split(".")[0]
-            if room in UPPER_LAYERS or other in ALSO_HELD.get(room, ()):
+            if package in UPPER_LAYERS or other in ALSO_CHECKED.get(package, ()):
                 yield str(path.relative_to(SOURCE)), name
 
 
 def test_the_library_does_not_import_papers_and_front_ends():
     """So that the test above refuses every import of theirs in the library."""
-    assert tuple(ROOMS[-len(UPPER_LAYERS) :]) == UPPER_LAYERS
+    assert tuple(PACKAGES[-len(UPPER_LAYERS) :]) == UPPER_LAYERS
 
 
 def test_papers_and_front_ends_import_public_names_only():
@@ -154,7 +154,7 @@ def test_a_private_name_is_seen():
 
 def test_every_offered_module_is_used():
     used = {name for _, name in imports_between_layers()}
-    for one in {one for room in ROOMS for one in offered(room)}:
+    for one in {one for package in PACKAGES for one in offered(package)}:
         assert any(f"{name}.".startswith(f"{one}.") for name in used), one
 
 

@@ -1,9 +1,10 @@
 """No argument of a public function or class raises anything but an `InputError`,
 or a `ComputationError` where the value is allowed and the computation cannot be finished.
 
-Every argument that `inspect.signature` finds meets every value of `bad_values`, the others being
-those of a good call: refused in words, or a result without NaN that nobody explains.  A new verb
-is covered as soon as it is public; if it needs arguments, its good call is a line in `good_calls`.
+Every argument that `inspect.signature` finds is called with every value of `bad_values`, and the
+other arguments of a good call.  The value is refused with a reason, or gives a result without an
+unexplained NaN.  A new function is covered as soon as it is public; if it needs arguments, its good
+call is a line in `good_calls`.
 """
 
 import inspect
@@ -27,7 +28,7 @@ import tutelage as tl
 from tutelage._checks import ComputationError, InputError
 from tutelage._findings import Finding
 
-# A verb whose docstring has one of these says which numbers are missing, and why.
+# A function whose docstring has one of these says which numbers are missing, and why.
 EXPLAINS = ("NaN", "missing", "not a number")
 # Calls that take longer wait, whatever they do then: seconds of this process, on a busy machine
 # as on an idle one.
@@ -59,7 +60,7 @@ def parameters(name):
     return inspect.signature(public()[name]).parameters
 
 
-def made_by_verbs(kind):
+def is_result(kind):
     """Results of public functions, which users do not construct."""
     if not isinstance(kind, type):
         return False
@@ -79,7 +80,7 @@ RESULTS = (
 )
 # Takes what `sections` takes, which is tried, and then minutes; and what ends when interrupted.
 LEFT_OUT = {"papers.reproduce", "explorer.serve", "explorer.export"}
-NAMES = sorted(n for n, kind in public().items() if not made_by_verbs(kind) and n not in LEFT_OUT)
+NAMES = sorted(n for n, kind in public().items() if not is_result(kind) and n not in LEFT_OUT)
 PAIRS = [
     pytest.param(name, argument, marks=[pytest.mark.slow] if name in SLOW else [])
     for name in NAMES
@@ -102,15 +103,15 @@ def test_every_public_name_has_a_good_call(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_names_are_refused_with_a_reason(name):
-    verb, every = public()[name], parameters(name)
+    function, every = public()[name], parameters(name)
     with pytest.raises(InputError, match=r"^nonsense: got an argument that .* does not have"):
-        verb(nonsense=1)
+        function(nonsense=1)
     with pytest.raises(InputError, match=r"^arguments: got \d+ positional arguments"):
-        verb(*[None] * (len(every) + 1))
+        function(*[None] * (len(every) + 1))
     needed = [p.name for p in every.values() if p.default is p.empty]
     if needed:
         with pytest.raises(InputError, match=f"^{needed[0]}: got nothing"):
-            verb()
+            function()
 
 
 @pytest.mark.parametrize(
@@ -180,9 +181,9 @@ def refused_or_computed(name, argument, value):
         plt.close("all")
 
 
-def unexplained(verb, result):
+def unexplained(function, result):
     """None, or that there is an unexplained NaN; classes are not checked."""
-    if isinstance(verb, type) or any(word in (verb.__doc__ or "") for word in EXPLAINS):
+    if isinstance(function, type) or any(word in (function.__doc__ or "") for word in EXPLAINS):
         return None
     if isinstance(result, xr.Dataset | xr.DataArray):
         result = result.to_dict()

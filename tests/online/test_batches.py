@@ -175,7 +175,7 @@ def test_teachers_that_differ_between_runs(tmp_path, ending):
 
 
 @pytest.mark.parametrize(
-    "verb",
+    "function",
     [
         lambda g: g(0.5),
         lambda g: g.derivative(0.5),
@@ -187,18 +187,18 @@ def test_teachers_that_differ_between_runs(tmp_path, ending):
         lambda g: tl.spectra.Classifier((2, 3, 1), g),
     ],
 )
-def test_several_units_are_refused_where_there_has_to_be_one(verb):
+def test_several_units_are_refused_where_there_has_to_be_one(function):
     with pytest.raises(InputError, match="2 values of slope, but there has to be a single value"):
-        verb(tl.LeakyReLU([0.1, 0.2]))
+        function(tl.LeakyReLU([0.1, 0.2]))
 
 
 def test_several_units_are_refused_in_a_scenario_for_one():
     scenario = tl.Scenario(*committees(tl.LeakyReLU([0.1, 0.2]), tl.ReLU()))
     with pytest.raises(InputError, match=r"scenario\.split_runs"):
         tl.online.Flow(scenario)
-    for verb in (tl.online.fixed_point, tl.online.plateau):
+    for function in (tl.online.fixed_point, tl.online.plateau):
         with pytest.raises(InputError, match=r"scenario\.split_runs"):
-            verb(scenario, START, 0.5)
+            function(scenario, START, 0.5)
     with pytest.raises(InputError, match=r"scenario\.split_runs"):
         tl.generalization_error(scenario, START)
     with pytest.raises(InputError, match=r"scenario\.split_runs"):
@@ -255,7 +255,7 @@ def test_a_grid_of_two_numbers_is_found_by_either_and_unfolds(tmp_path):
         assert np.array_equal(one, error) and one.dims == ("time",)
 
 
-def test_verbs_that_take_one_scenario_refuse_several():
+def test_functions_of_one_scenario_refuse_several():
     several = tl.Scenario(STUDENT, TEACHER, weight_decay=np.array([0.0, 0.1]))
     with pytest.raises(InputError, match=r"scenario\.split_runs"):
         tl.online.fixed_point(several, START, 0.5)

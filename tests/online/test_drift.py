@@ -130,10 +130,10 @@ def test_drift_that_is_none_is_refused(drift):
 @pytest.mark.parametrize("batch", [0, -1, 1.5, np.nan, True, "2", [1, 2], None])
 def test_a_batch_that_is_no_number_of_examples_is_refused(batch):
     scenario = tl.Scenario(LINEAR, LINEAR)
-    for verb in (tl.online.evolve, tl.simulation.chain, tl.simulation.network):
-        options = {} if verb is tl.online.evolve else {"dimension": 10}
+    for function in (tl.online.evolve, tl.simulation.chain, tl.simulation.network):
+        options = {} if function is tl.online.evolve else {"dimension": 10}
         with pytest.raises(InputError, match="batch: got"):
-            verb(scenario, NEAR, 0.5, until=1.0, batch=batch, **options)
+            function(scenario, NEAR, 0.5, until=1.0, batch=batch, **options)
 
 
 def test_teachers_that_drift_become_orthogonal():

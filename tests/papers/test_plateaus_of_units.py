@@ -13,7 +13,7 @@ from tutelage.papers import recorded
 from tutelage.papers.beyond import plateaus
 
 K = plateaus.SIZE
-KEPT = recorded.load_recorded("beyond", "plateaus")
+RECORDED = recorded.load_recorded("beyond", "plateaus")
 SLOPES = {"ReLU": 0.0, "leaky ReLU, slope 0.2": 0.2}  # of x < 0
 
 
@@ -45,7 +45,7 @@ def kernel(name, variances, c):
 
 
 def saddle(name):
-    one = KEPT.sel(unit=name)
+    one = RECORDED.sel(unit=name)
     return [float(one[key]) for key in ("Q", "C", "R")]
 
 
@@ -55,7 +55,7 @@ def test_the_eigenvalue_is_that_of_averages_over_two_fields(name):
     _, slope, curvature = kernel(name, (Q, 1.0), R)
     growth = curvature - slope / R + K * kernel(name, (Q, Q), C)[1]
     # Odd units have Q = C where both move quadratically: Newton's method finds half the digits.
-    assert growth == pytest.approx(float(KEPT["growth"].sel(unit=name)), abs=1e-7)
+    assert growth == pytest.approx(float(RECORDED["growth"].sel(unit=name)), abs=1e-7)
 
 
 @pytest.mark.parametrize("name", plateaus.NAMES)
@@ -64,7 +64,7 @@ def test_the_height_is_that_of_averages_over_two_fields(name):
     students = K * kernel(name, (Q, Q), Q)[0] + K * (K - 1) * kernel(name, (Q, Q), C)[0]
     teachers = K * kernel(name, (1, 1), 1.0)[0] + K * (K - 1) * kernel(name, (1, 1), 0.0)[0]
     error = 0.5 * (students - 2 * K**2 * kernel(name, (Q, 1), R)[0] + teachers)
-    one = KEPT.sel(unit=name)
+    one = RECORDED.sel(unit=name)
     assert abs(error - float(one["height"])) < float(one["height_error"]) + 1e-12
 
 
@@ -79,25 +79,25 @@ def test_students_of_a_plateau_do_not_move(name):
 
 def test_what_students_have_besides_the_teachers_sums_to_zero():
     """Σ_ik (Q_ik - R_i · R_k) = 0; a saddle is known to the root of rounding."""
-    Q, C, R = (KEPT[key].values for key in ("Q", "C", "R"))
+    Q, C, R = (RECORDED[key].values for key in ("Q", "C", "R"))
     assert pytest.approx(K**2 * R**2, abs=1e-6) == Q + (K - 1) * C
 
 
 def test_lengths_are_set_by_the_eigenvalue_and_this_by_the_first_coefficient_beyond_the_linear():
-    even = np.abs(KEPT["c2"].values) > 1e-9
-    assert list(KEPT["unit"].values[~even]) == ["erf", "tanh", "sin", "sigmoid"]
-    product = (KEPT["growth"] * KEPT["length"]).values
+    even = np.abs(RECORDED["c2"].values) > 1e-9
+    assert list(RECORDED["unit"].values[~even]) == ["erf", "tanh", "sin", "sigmoid"]
+    product = (RECORDED["growth"] * RECORDED["length"]).values
     for kind in (even, ~even):
         assert np.max(product[kind]) < 1.4 * np.min(product[kind])
-    c = np.where(even, KEPT["c2"], KEPT["c3"]) ** 2
+    c = np.where(even, RECORDED["c2"], RECORDED["c3"]) ** 2
     for kind in (even, ~even):
-        assert np.all(np.diff(KEPT["growth"].values[kind][np.argsort(c[kind])]) > 0)
+        assert np.all(np.diff(RECORDED["growth"].values[kind][np.argsort(c[kind])]) > 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", plateaus.QUICK)
 def test_the_length_can_be_read_off_a_curve(name):
-    one = KEPT.sel(unit=name)
+    one = RECORDED.sel(unit=name)
     s, height = plateaus.scenario(plateaus.units()[name]), float(one["height"])
     times = np.linspace(0, 200, 8001)
     run = tl.online.evolve(s, plateaus.start(), 0, until=200, times=times)
@@ -109,7 +109,7 @@ def test_the_length_can_be_read_off_a_curve(name):
 def test_the_solution_becomes_unstable_where_it_is_recorded():
     exact, stored = (
         solution_loses_stability(plateaus.scenario(plateaus.units()["erf"])),
-        KEPT.sel(unit="erf"),
+        RECORDED.sel(unit="erf"),
     )
     error = exact.error + float(stored["unstable_error"])
     assert abs(float(stored["unstable"]) - exact.value) < error
@@ -121,7 +121,7 @@ def test_disturbed_solutions_heal_below_the_recorded_rate_and_grow_above(name):
     s = plateaus.scenario(plateaus.units()[name])
     away = 3e-3 * np.random.default_rng(16).normal(size=(K, 2 * K))  # in every direction
     start = tl.Overlaps.from_weights(np.eye(K, 2 * K) + away, np.eye(K, 2 * K))
-    critical = float(KEPT["unstable"].sel(unit=name))
+    critical = float(RECORDED["unstable"].sel(unit=name))
     for share, grows in ((0.9, False), (1.1, True)):
         # Not longer: norms of units without bounds then grow to where averages are expensive.
         run = tl.online.evolve(s, start, share * critical, until=30, times=[0.0, 30.0])
@@ -138,12 +138,12 @@ def test_the_saddle_turns_round_at_the_recorded_rate(name):
     along = tl.online.branch(s, start, 0.1, until=10.0, step=0.1, max_steps=250)
     first = float(along["special_learning_rate"][0])
     assert str(along["special_kind"].values[0]) == "fold"
-    assert first == pytest.approx(float(KEPT["vanishes"].sel(unit=name)), abs=1e-9)  # Newton
+    assert first == pytest.approx(float(RECORDED["vanishes"].sel(unit=name)), abs=1e-9)  # Newton
 
 
 @pytest.mark.slow
 def test_what_is_recorded_is_computed_again():
-    second, one = plateaus.measured(("GELU",)).isel(unit=0), KEPT.sel(unit="GELU")
+    second, one = plateaus.measured(("GELU",)).isel(unit=0), RECORDED.sel(unit="GELU")
     for key in ("height", "length", "growth"):
         error = float(second[f"{key}_error"] + one[f"{key}_error"])
         assert abs(float(second[key] - one[key])) < error + 1e-9

@@ -134,8 +134,8 @@ def test_the_table_of_value_types_has_every_type_that_an_argument_can_have():
     """Types that an annotation of a computing function names can be written, and read again."""
     exported = {
         kind
-        for room in public_names.COMPUTING
-        for kind in vars_of(room)
+        for package in public_names.COMPUTING
+        for kind in vars_of(package)
         if isinstance(kind, type) and public_names.name_of(kind)
     }
     named = {public_names.value_type(name, "x") for name in public_names.VALUE_TYPES}
@@ -144,8 +144,8 @@ def test_the_table_of_value_types_has_every_type_that_an_argument_can_have():
         assert public_names.value_type(public_names.name_of(kind), "x") is kind
 
 
-def vars_of(room: str) -> list:
-    module = public_names._module(room)
+def vars_of(package: str) -> list:
+    module = public_names._module(package)
     return [getattr(module, name) for name in module.__all__]
 
 

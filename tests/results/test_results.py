@@ -130,10 +130,10 @@ def test_inputs_of_the_user_are_not_stored(tmp_path):
         results.recompute(results.load(tmp_path / "runs.nc"))
 
 
-@pytest.mark.parametrize("verb", ["aligned", "summary", "escape_times"])
-def test_statistics_of_runs_are_computed_again_with_their_runs(tmp_path, verb):
-    options = {"height": 0.1} if verb == "escape_times" else {}
-    saved = getattr(tl.simulation, verb)(simulated("chain"), **options)
+@pytest.mark.parametrize("function", ["aligned", "summary", "escape_times"])
+def test_statistics_of_runs_are_computed_again_with_their_runs(tmp_path, function):
+    options = {"height": 0.1} if function == "escape_times" else {}
+    saved = getattr(tl.simulation, function)(simulated("chain"), **options)
     results.save(saved, tmp_path / "runs.nc")
     xr.testing.assert_identical(results.recompute(results.load(tmp_path / "runs.nc")), saved)
 

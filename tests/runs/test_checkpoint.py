@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tutelage._checks import InputError
-from tutelage.runs import checkpoint as room
+from tutelage.runs import checkpoint as module
 from tutelage.runs.checkpoint import Checkpoint, digest, flat, restored
 
 IDENTITY = {"seed": 1, "rate": 0.5}
@@ -39,7 +39,7 @@ def test_content_is_made_when_it_is_written(tmp_path, monkeypatch):
     with Checkpoint(tmp_path / "work.npz", IDENTITY) as checkpoint:
         checkpoint.update(content)
         assert not result
-        monkeypatch.setattr(room, "SECONDS_BETWEEN_SAVES", 0.0)
+        monkeypatch.setattr(module, "SECONDS_BETWEEN_SAVES", 0.0)
         checkpoint.update(content)
         assert len(result) == 1
 

@@ -110,7 +110,7 @@ def test_a_sweep_prints_its_points_per_second(monkeypatch):
     assert re.search(r"points, 3 failed .* 300/900 \S+/s \d:\d\d:\d\d", shown)
 
 
-class Told(list, Progress):
+class StoredProgress(list, Progress):
     """A replacement of Progress that stores its arguments."""
 
     def __call__(self, wanted, total=None, what="examples"):
@@ -130,7 +130,7 @@ class Told(list, Progress):
         self.append((self[-1] if self else 0) + units)
 
 
-TOLD = {
+PROGRESS = {
     "spectra.train": ("spectra.training", "gradients"),
     "equilibrium.learning_curve": ("equilibrium.symmetric.curve", "states"),
     "online.fixed_points": ("online.stationary.search", "starts"),
@@ -143,20 +143,20 @@ TOLD = {
 
 
 @pytest.mark.parametrize(
-    "verb",
+    "function",
     [
         pytest.param(
-            verb,
-            marks=[pytest.mark.slow] * (verb in ("spectra.train", "online.evolve_symmetric")),
+            function,
+            marks=[pytest.mark.slow] * (function in ("spectra.train", "online.evolve_symmetric")),
         )
-        for verb in TOLD
+        for function in PROGRESS
     ],
 )
-def test_long_work_prints_progress_from_start_to_end(verb, monkeypatch):
-    room, units = TOLD[verb]
-    message = Told()
-    monkeypatch.setattr(f"tutelage.{room}.Progress", message)
-    public()[verb](**CALLS[verb](), progress=True)
+def test_long_work_prints_progress_from_start_to_end(function, monkeypatch):
+    module, units = PROGRESS[function]
+    message = StoredProgress()
+    monkeypatch.setattr(f"tutelage.{module}.Progress", message)
+    public()[function](**CALLS[function](), progress=True)
     assert message.what == units and message == sorted(message)
-    assert 0 < message[0] <= message[-1] == message.total or verb == "online.evolve_symmetric"
+    assert 0 < message[0] <= message[-1] == message.total or function == "online.evolve_symmetric"
     assert len(message) > 1 or message.total == 1

@@ -21,8 +21,8 @@ VALUES = [
 ]
 
 
-@recorded(name="runs.test_verb")
-def verb(value, *, times=None, progress=False):
+@recorded(name="runs.test_function")
+def recorded_function(value, *, times=None, progress=False):
     """A public function that records its arguments."""
     return xr.Dataset(attrs={"outcome": "reached"})
 
@@ -31,13 +31,13 @@ def verb(value, *, times=None, progress=False):
 def public(monkeypatch):
     """Add the function to the package while a test runs."""
     monkeypatch.setattr(public_names, "COMPUTING", (*public_names.COMPUTING, "runs"))
-    monkeypatch.setattr("tutelage.runs.test_verb", verb, raising=False)
-    monkeypatch.setattr("tutelage.runs.__all__", ["test_verb"], raising=False)
+    monkeypatch.setattr("tutelage.runs.test_function", recorded_function, raising=False)
+    monkeypatch.setattr("tutelage.runs.__all__", ["test_function"], raising=False)
 
 
 def back(value, tmp_path):
     """The argument as read from a saved file."""
-    results.save(verb(value), tmp_path / "made.nc")
+    results.save(recorded_function(value), tmp_path / "made.nc")
     return recompute.argument(results.load(tmp_path / "made.nc"), "value")
 
 
@@ -73,13 +73,13 @@ def test_a_state_that_is_positive_up_to_a_tolerance_comes_back(tmp_path):
     ids=["schedule", "activation", "large", "foreign"],
 )
 def test_values_that_a_file_cannot_hold_are_named_when_they_are_needed(value, reason, tmp_path):
-    with pytest.raises(InputError, match=f"value: got {reason}.*Try: tl.runs.test_verb"):
+    with pytest.raises(InputError, match=f"value: got {reason}.*Try: tl.runs.test_function"):
         back(value, tmp_path)
 
 
-def test_the_attributes_are_the_verb_its_arguments_and_the_versions():
-    assert verb(0.5, progress=True).attrs == {
-        "computed_by": "runs.test_verb",
+def test_the_attributes_are_the_function_its_arguments_and_the_versions():
+    assert recorded_function(0.5, progress=True).attrs == {
+        "computed_by": "runs.test_function",
         "outcome": "reached",
         "value": 0.5,
         "times": "null",
@@ -88,20 +88,23 @@ def test_the_attributes_are_the_verb_its_arguments_and_the_versions():
 
 
 def test_a_dataset_as_argument_is_computed_first():
-    assert results.recompute(verb(verb(0.5))).attrs == verb(verb(0.5)).attrs
+    assert (
+        results.recompute(recorded_function(recorded_function(0.5))).attrs
+        == recorded_function(recorded_function(0.5)).attrs
+    )
 
 
 @pytest.mark.parametrize(
     ("attrs", "message"),
     [
         ({}, "no attribute 'computed_by'"),
-        ({"computed_by": "runs.test_verb"}, "no attribute 'value'"),
+        ({"computed_by": "runs.test_function"}, "no attribute 'value'"),
         ({"computed_by": "os.system"}, "a public function of the package"),
         ({"computed_by": "activations.ReLU"}, "a public function of the package"),
         ({"computed_by": "averages.i4"}, "this function does not return a Dataset"),
-        ({"computed_by": "runs.test_verb", "value": '{"type": "os.system"}'}, "a value type"),
+        ({"computed_by": "runs.test_function", "value": '{"type": "os.system"}'}, "a value type"),
         (
-            {"computed_by": "runs.test_verb", "value": '{"type": "model.Committee", "x": 1}'},
+            {"computed_by": "runs.test_function", "value": '{"type": "model.Committee", "x": 1}'},
             "units",
         ),
     ],

@@ -40,7 +40,7 @@ def distance(runs, theory):
 
 
 @pytest.mark.parametrize(
-    ("verb", "K", "N", "runs", "drift", "batch"),
+    ("function", "K", "N", "runs", "drift", "batch"),
     [
         ("chain", 1, 1000, 100, 0.5, 4),
         pytest.param("network", 2, 1000, 40, 0.5, 4, marks=pytest.mark.slow),
@@ -50,12 +50,12 @@ def distance(runs, theory):
         pytest.param("network", 1, 1000, 40, 0.5, 1, marks=pytest.mark.slow),
     ],
 )
-def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, K, N, runs, drift, batch):
+def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(function, K, N, runs, drift, batch):
     """Within five standard errors; without a term the theory is more than 25 of them away."""
     s, begin, eta = scenario(K, K if K < 3 else 2, drift), start(K, K if K < 3 else 2), 1.5
     times = [0.0, 1.0, 2.0]
     options = {"until": 2.0, "times": times}
-    result = getattr(tl.simulation, verb)(
+    result = getattr(tl.simulation, function)(
         s, begin, eta, dimension=N, runs=runs, batch=batch, seed=1, **options
     )
     assert distance(result, tl.online.evolve(s, begin, eta, batch=batch, **options)) < 5
@@ -145,14 +145,14 @@ def test_teachers_that_are_not_orthogonal_part_as_they_walk(K):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("verb", "K"), [("chain", 2), ("chain", 3), ("network", 1)])
-def test_runs_follow_teachers_that_part(verb, K):
+@pytest.mark.parametrize(("function", "K"), [("chain", 2), ("chain", 3), ("network", 1)])
+def test_runs_follow_teachers_that_part(function, K):
     """Within five standard errors of the theory, and far from a theory with constant T."""
     s = tl.Scenario(*(tl.Committee(k, tl.Erf()) for k in (K, 2)), SKEW, drift=0.5)
     begin = tl.Overlaps(0.5 * np.eye(K), 0.3 * np.eye(K, 2) + 0.2, SKEW)
     options = {"until": 2.0, "times": [0.0, 1.0, 2.0]}
-    N, runs = (4000, 400) if verb == "chain" else (300, 40)
-    result = getattr(tl.simulation, verb)(s, begin, 1.2, dimension=N, runs=runs, **options)
+    N, runs = (4000, 400) if function == "chain" else (300, 40)
+    result = getattr(tl.simulation, function)(s, begin, 1.2, dimension=N, runs=runs, **options)
     theory = tl.online.evolve(s, begin, 1.2, **options)
     assert distance(result, theory) < 5
     share = (1 - 0.5 / N) ** (4 * N)
@@ -194,12 +194,12 @@ def test_a_triangle_keeps_all_products():
 
 def test_drift_without_free_directions_is_refused():
     arguments = (scenario(2, 2, 0.5), start(2, 2), 0.5)
-    for verb in (tl.simulation.chain, tl.simulation.network):
+    for function in (tl.simulation.chain, tl.simulation.network):
         with pytest.raises(InputError, match="dimension: got 6, but 2 teachers that drift need"):
-            verb(*arguments, dimension=6, until=1.0)
+            function(*arguments, dimension=6, until=1.0)
         with pytest.raises(InputError, match="drift: got 50, but with N = 20 inputs"):
-            verb(scenario(2, 2, 50), *arguments[1:], dimension=20, until=1.0)
+            function(scenario(2, 2, 50), *arguments[1:], dimension=20, until=1.0)
         with pytest.raises(InputError, match="batch: got 8589934592"):
-            verb(*arguments, dimension=20, until=1.0, batch=2**33)
+            function(*arguments, dimension=20, until=1.0, batch=2**33)
     with pytest.raises(InputError, match="dimension: got 5, but 4 examples at once need"):
         tl.simulation.chain(scenario(2, 2), start(2, 2), 0.5, dimension=5, until=1.0, batch=4)

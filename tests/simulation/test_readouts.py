@@ -90,12 +90,12 @@ def one_step(N, draws, v=V):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["chain", pytest.param("network", marks=pytest.mark.slow)])
-def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(verb):
+@pytest.mark.parametrize("function", ["chain", pytest.param("network", marks=pytest.mark.slow)])
+def test_the_mean_change_in_one_step_is_that_of_drawn_inputs(function):
     """Within five standard errors; without noise, decay or an output they differ by more."""
     N, runs = 12, 2**14
     options = {"dimension": N, "until": 1 / N, "times": [0.0, 1 / N], "runs": runs, "seed": 3}
-    result = getattr(tl.simulation, verb)(scenario(), START, **RATES, **options)
+    result = getattr(tl.simulation, function)(scenario(), START, **RATES, **options)
     literal = one_step(N, 2**16)
     for name, expected in literal.items():
         change = result[name].values[:, 1] - result[name].values[:, 0]
@@ -170,15 +170,15 @@ def test_what_an_example_does_has_the_symmetries_of_the_outputs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["chain", "network"])
-def test_a_readout_of_one_value_is_a_scale_of_the_output(verb):
+@pytest.mark.parametrize("function", ["chain", "network"])
+def test_a_readout_of_one_value_is_a_scale_of_the_output(function):
     """To rounding, which twenty examples do not make grow beyond 10⁻¹²."""
     two, s = tl.Committee(2, tl.Erf()), (0.7, 1.3)
     scaled = tl.Scenario(two, two, output_scale=s, label_noise=0.5)
     committees = (tl.Committee(2, tl.Erf(), [x, x]) for x in s)
     layered = tl.Scenario(*committees, label_noise=0.5)
     start = tl.Overlaps(np.diag([0.3, 0.4]), 0.1 * np.eye(2), np.eye(2))
-    run = getattr(tl.simulation, verb)
+    run = getattr(tl.simulation, function)
     one, other = (
         run(x, start, 0.8, dimension=10, until=2.0, runs=3, seed=2) for x in (scaled, layered)
     )
@@ -259,13 +259,13 @@ def distance(runs, theory):
 
 
 @pytest.mark.parametrize(
-    ("verb", "N", "runs"),
+    ("function", "N", "runs"),
     [("chain", 2000, 512), pytest.param("network", 1000, 40, marks=pytest.mark.slow)],
 )
-def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(verb, N, runs):
+def test_runs_lie_on_the_theory_and_not_on_one_without_the_term(function, N, runs):
     """Two outputs with noise, both layers learn: within five standard errors, else 25 of them."""
     options = {"until": 2.0, "times": [0.0, 1.0, 2.0], **RATES}
-    result = getattr(tl.simulation, verb)(scenario(), START, dimension=N, runs=runs, **options)
+    result = getattr(tl.simulation, function)(scenario(), START, dimension=N, runs=runs, **options)
 
     def theory(s, **changes):
         return tl.online.evolve(s, START, **options | changes)
@@ -427,7 +427,7 @@ def test_students_are_relabelled_with_their_readouts():
         assert result["student_order"].values.tolist() == [order]
 
 
-@pytest.mark.parametrize("verb", [tl.simulation.chain, tl.simulation.network])
+@pytest.mark.parametrize("function", [tl.simulation.chain, tl.simulation.network])
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -444,10 +444,10 @@ def test_students_are_relabelled_with_their_readouts():
         ({"start": tl.Overlaps(np.eye(3), np.zeros((3, 3)), START.T)}, "start: got 3 students"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_name(verb, changes, message):
+def test_what_cannot_be_used_is_refused_by_name(function, changes, message):
     arguments = {"scenario": scenario(), "start": START, **COMMON, "runs": 1}
     with pytest.raises(InputError, match=message):
-        verb(**{**arguments, **changes})
+        function(**{**arguments, **changes})
 
 
 @pytest.mark.parametrize(
@@ -465,7 +465,7 @@ def test_readouts_that_do_not_fit_are_refused_by_name(v, message):
 
 
 @pytest.mark.parametrize(
-    ("verb", "readout_rate"),
+    ("function", "readout_rate"),
     [
         ("chain", 0.6),
         pytest.param("chain", 0.0, marks=pytest.mark.slow),
@@ -473,11 +473,11 @@ def test_readouts_that_do_not_fit_are_refused_by_name(v, message):
         pytest.param("network", 0.0, marks=pytest.mark.slow),
     ],
 )
-def test_every_run_may_begin_with_a_different_readout(verb, readout_rate):
+def test_every_run_may_begin_with_a_different_readout(function, readout_rate):
     """A run is the same alone and among others, whether the readout learns or is fixed."""
     several = np.stack([V, -V, V[::-1]])
     options = {**COMMON, "runs": 3, "readout_rate": readout_rate}
-    run = getattr(tl.simulation, verb)
+    run = getattr(tl.simulation, function)
     result = run(scenario(several), START, **options)
     np.testing.assert_array_equal(result.readout[:, 0], several)
     for number, v in enumerate(several):

@@ -12,7 +12,7 @@ from good_calls import call, public, returns_a_dataset
 from tutelage import results
 from tutelage._checks import InputError
 
-# Verbs that a file is not enough for, and the argument that is not in it.
+# Functions that need more than a file, and the argument that the file lacks.
 REFUSED = {
     "spectra.density": "loss",
     "deep.images.train_on_images": "images",
@@ -20,7 +20,7 @@ REFUSED = {
 }
 
 
-VERBS = sorted(
+FUNCTIONS = sorted(
     name
     for name, function in public().items()
     if returns_a_dataset(function)
@@ -30,11 +30,11 @@ VERBS = sorted(
 
 
 def test_every_computing_package_has_public_functions():
-    rooms = {name.rpartition(".")[0] for name in VERBS}
-    assert {"online", "simulation", "equilibrium", "gates", "spectra", "deep"} <= rooms
+    packages = {name.rpartition(".")[0] for name in FUNCTIONS}
+    assert {"online", "simulation", "equilibrium", "gates", "spectra", "deep"} <= packages
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_result_has_its_function_and_arguments_and_is_recomputed(name, tmp_path):
     result, function = call(name), public()[name]
     parameters, from_variables = (
