@@ -47,7 +47,7 @@ class Cause(Finding):
 
 
 def causes_of(problem: Problem, deviation: Deviation | None, level: float) -> Iterator[Cause]:
-    """List all possible causes of a deviation, which is None if the run agrees within chance."""
+    """List all possible causes of a deviation; it is None if the run agrees within chance."""
     departs = deviation is not None
     yield _finite_size(problem, departs)
     if deviation is not None:

@@ -131,7 +131,7 @@ def learning_rate(
                 "learning_rate",
                 "0",
                 "a simulation has no limit η → 0",
-                "a small one, such as 0.01, and times in units of 1/η",
+                "learning_rate=0.01, with times in units of 1/η",
             )
         # An array is an input of a compiled program, so other values use the same program.
         return LIMIT if value == 0 else rate_of(np.asarray(value, dtype=np.float64))

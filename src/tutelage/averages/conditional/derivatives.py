@@ -1,4 +1,4 @@
-"""Derivatives of one average by all its parameters: forward mode, one covariance at a time.
+"""Derivatives of an average in all parameters: forward mode, one covariance at a time.
 
 Reverse mode through the rules of `tutelage.averages.conditional.rules` stores intermediate values
 of all nodes: 6.5 GB for one I4 of tanh.  Under `jax.vmap` every rule is computed for every

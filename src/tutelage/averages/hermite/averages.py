@@ -36,7 +36,7 @@ EPSILON = float(np.finfo(float).eps)
 SMALLEST_VARIANCE = 1e-200
 # Covariances per block of I4, and numbers per block of its largest table (8 bytes each).
 COVARIANCES_PER_BATCH, LARGEST_TABLE = 128, 4_000_000
-# Bytes per term of the series: its four indices and the numbers at them.
+# Bytes per term of the series: four indices, and the coefficients with these indices.
 TERM = 64
 # The largest n with a finite √n! in float64.
 MAX_ORDER = 170

@@ -191,8 +191,9 @@ SECTIONS = (
         "lemma3",
         "Lemmas 2 to 6: independence of ReLU nodes",
         "Steps of the proofs: ReLU nodes are linearly independent, on a region unless two are "
-        "opposite to each other; the direction along a boundary in which another node changes; a "
-        "boundary has points away from those of other nodes; and the change of a sum across it.",
+        "opposite to each other; along a boundary another node changes in one direction; every "
+        "boundary has points far from other boundaries; and a sum of nodes changes across a "
+        "boundary by a known term.",
         _always(critical.independence, small_gradients.lemmas),
     ),
     Section(

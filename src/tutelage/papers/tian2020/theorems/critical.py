@@ -45,8 +45,8 @@ def disguise(teacher: Network, multiple: int = 2, *, seed: int = 0) -> Network:
 def _layer(
     random: np.random.Generator, W: np.ndarray, b: np.ndarray, multiple: int
 ) -> tuple[Any, Any, Any, Any]:
-    """Return filters, biases, the share of each node in each teacher node, and the
-    cancelling pair.
+    """Return filters, biases, the coefficient of each node in each teacher node, and two nodes that
+    cancel.
     """
     m = W.shape[1]
     spare = (multiple - 1) * m
