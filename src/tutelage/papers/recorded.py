@@ -7,7 +7,9 @@ again, and reports for each whether it still holds.
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,43 @@ from tutelage.papers.row import Row
 from tutelage.papers.section import Figure
 
 FOLDER = "recorded"  # of a paper
+# The folder in which unfinished runs save their parts, and the CPU seconds of parts that a later
+# process has loaded.
+PARTS_VARIABLE = "TUTELAGE_PARTS"
+EARLIER = {"cpu_seconds": 0.0}
 
 
 def load_recorded(paper: str, name: str) -> xr.Dataset:
     """Load ``papers/PAPER/recorded/NAME.nc``."""
     return results.load(Path(__file__).parent / paper / FOLDER / f"{name}.nc")
+
+
+def in_parts(
+    name: str, keys: Iterable[Any], compute: Callable[[Any], xr.Dataset]
+) -> list[xr.Dataset]:
+    """Compute the parts of a long run, one for each key.
+
+    If the environment variable TUTELAGE_PARTS names a folder, finished parts are saved there, and
+    the next process continues from them.
+    """
+    return [part(f"{name}-{key}", lambda key=key: compute(key)) for key in keys]
+
+
+def part(name: str, compute: Callable[[], xr.Dataset]) -> xr.Dataset:
+    """Compute one part of a long run, or load it from the folder TUTELAGE_PARTS."""
+    folder = os.environ.get(PARTS_VARIABLE)
+    if not folder:
+        return compute()
+    file = Path(folder) / f"{name}.nc"
+    if file.exists():
+        finished = results.load(file)
+        EARLIER["cpu_seconds"] += float(finished.attrs.pop("cpu_seconds"))
+        return finished
+    begin = time.process_time()
+    new = compute()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    results.save(new.assign_attrs(cpu_seconds=time.process_time() - begin), file)
+    return new
 
 
 def digest(paper: str) -> str:

@@ -5,7 +5,7 @@ to finite networks that learn with it; and how the optimal rate decays late if l
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -66,60 +66,64 @@ LATE_CASES = (
 
 def optimal() -> xr.Dataset:
     """Return the optimal schedule, certificate and networks: ``recorded/control.nc``."""
+    best = recorded.part("schedule", best_schedule)
+    schedule = online.LinearSchedule(best["knot_time"].values, best["rate"].values)
+    networks = recorded.part("networks", lambda: _networks(schedule, float(best["end"])))
+    return xr.merge([best, networks], combine_attrs="drop").assign_attrs(networks.attrs)
+
+
+def best_schedule() -> xr.Dataset:
+    """Return the best schedule to the goal, and its certificate."""
     best = online.best_control(scenario(), start(), error=GOAL)
-    end, certificate = float(best.time.value), best.certificate
+    certificate = best.certificate
     assert certificate is not None
-    times = np.linspace(0.0, end, RECORDS)
-    theory = online.evolve(
-        scenario(), start(), best.schedule, until=end, times=times, tolerance=1e-10
-    )
-    runs = simulation.chain(
-        scenario(),
-        start(),
-        best.schedule,
-        dimension=DIMENSION,
-        until=end,
-        times=times,
-        runs=RUNS,
-        seed=SEED,
-    )
-    outcome = simulation.compare(theory, runs)
-    errors = runs["generalization_error"].values
-    spreads = certificate.hamiltonian_spread
-    data = xr.Dataset(
+    names = ("generalization_error", "learning_rate", "hamiltonian", "Q", "R")
+    return xr.Dataset(
         {
-            **{name: best.curve[name] for name in ("generalization_error", "learning_rate")},
-            "hamiltonian": best.curve["hamiltonian"],
-            **{name: best.curve[name] for name in ("Q", "R")},
-            "knot_time": ("knot", best.schedule.times),
-            "rate": ("knot", best.schedule.values),
-            "mean_error": ("record", np.mean(errors, axis=0)),
-            "standard_error": ("record", np.std(errors, axis=0, ddof=1) / np.sqrt(RUNS)),
-            "theory_error": ("record", theory["generalization_error"].values),
-            "record_time": ("record", times),
-            "end": end,
+            **{name: best.curve[name] for name in names},
+            "knot_time": ("knot", np.asarray(best.schedule.times)),
+            "rate": ("knot", np.asarray(best.schedule.values)),
+            "end": float(best.time.value),
             "end_error": float(best.time.error),
-            "spread": ("resolution", list(spreads)),
+            "spread": ("resolution", list(certificate.hamiltonian_spread)),
             "gradient_norm": certificate.gradient_norm,
             "smallest_increase": certificate.smallest_increase,
             "start_value": ("start", list(certificate.start_values)),
             "start_distance": float(certificate.start_distance or np.nan),
+        },
+        coords={"start": list(certificate.starts)},
+    )
+
+
+def _networks(schedule: online.LinearSchedule, end: float) -> xr.Dataset:
+    """Return errors of networks with a schedule, of the theory, and how they compare."""
+    times = np.linspace(0.0, end, RECORDS)
+    options: dict[str, Any] = {"until": end, "times": times}
+    theory = online.evolve(scenario(), start(), schedule, tolerance=1e-10, **options)
+    runs = simulation.chain(
+        scenario(), start(), schedule, dimension=DIMENSION, runs=RUNS, seed=SEED, **options
+    )
+    outcome = simulation.compare(theory, runs)
+    errors = runs["generalization_error"].values
+    return xr.Dataset(
+        {
+            "mean_error": ("record", np.mean(errors, axis=0)),
+            "standard_error": ("record", np.std(errors, axis=0, ddof=1) / np.sqrt(RUNS)),
+            "theory_error": ("record", theory["generalization_error"].values),
+            "record_time": ("record", times),
             "raw_p": outcome.raw.p_value,
             "biased_p": outcome.beyond_bias.p_value if outcome.beyond_bias else np.nan,
             "agrees": outcome.agrees,
         },
-        coords={"start": list(certificate.starts)},
         attrs={"comparison": str(outcome)},
     )
-    return data
 
 
 def late_decay() -> xr.Dataset:
     """Return optimal rates at late times with noisy labels: ``recorded/late_rates.nc``."""
-    rows = [_decay(case) for case in LATE_CASES]
-    return xr.concat(rows, "case", combine_attrs="drop").assign_coords(
-        case=[case.name for case in LATE_CASES]
-    )
+    cases = {case.name: case for case in LATE_CASES}
+    rows = recorded.in_parts("late", cases, lambda name: _decay(cases[name]))
+    return xr.concat(rows, "case", combine_attrs="drop").assign_coords(case=list(cases))
 
 
 def _decay(case: Late) -> xr.Dataset:

@@ -7,7 +7,7 @@ of K = M is then followed as the slope of leaky units, the correlation of the te
 units, the learning rate change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -79,13 +79,14 @@ def committees(units: int, teachers: int, slope: float = 0.0, correlation: float
 
 def levels() -> xr.Dataset:
     """Return all stationary points of all families: the content of ``recorded/families.nc``."""
-    points = [
-        one
-        for extra in EXTRA_UNITS
-        for M in range(FIRST_TEACHERS, MOST_TEACHERS + 1)
-        for one in points_of(M + extra, M)
-    ]
-    return xr.concat(points, "state", combine_attrs="drop")
+    sizes = [(M + k, M) for k in EXTRA_UNITS for M in range(FIRST_TEACHERS, MOST_TEACHERS + 1)]
+    parts = recorded.in_parts("families", sizes, lambda size: _joined(points_of(*size)))
+    return _joined(parts)
+
+
+def _joined(parts: Iterable[xr.Dataset]) -> xr.Dataset:
+    every = [one if "state" in one.dims else one.expand_dims("state") for one in parts]
+    return xr.concat(every, "state", combine_attrs="drop")
 
 
 def named_points(scenario: Scenario) -> list[tuple[StationaryPoint, str]]:
@@ -158,7 +159,7 @@ def onsets(data: xr.Dataset, extra: int) -> dict[str, tuple[int, int]]:
 
 def paths() -> xr.Dataset:
     """Follow every minimum of K = M as scenarios change: the content of ``recorded/paths.nc``."""
-    return xr.concat([one for M in FOLLOWED for one in _paths_of(M)], "state", combine_attrs="drop")
+    return _joined(recorded.in_parts("paths", FOLLOWED, lambda M: _joined(_paths_of(M))))
 
 
 def ends_of(teachers: int) -> dict[str, tuple[Scenario, float]]:
@@ -229,18 +230,18 @@ def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
 
 def rates() -> xr.Dataset:
     """Follow minima of few units in the learning rate: ``recorded/family_rates.nc``."""
-    rows = [row for M in FOLLOWED_IN_RATE for row in _rates_of(M)]
-    return xr.Dataset({key: ("state", np.array([row[key] for row in rows])) for key in rows[0]})
+    return _joined(recorded.in_parts("rates", FOLLOWED_IN_RATE, _rates_of))
 
 
-def _rates_of(teachers: int) -> Iterator[dict[str, Any]]:
-    scenario = committees(teachers, teachers)
+def _rates_of(teachers: int) -> xr.Dataset:
+    scenario, rows = committees(teachers, teachers), list[dict[str, Any]]()
     for point, name in named_points(scenario):
         if not point.is_minimum or point.solves:
             continue
         W = point.weights
         state = Overlaps(Q=W @ W.T, R=W, T=scenario.T, rounding=1e-9)
-        yield {"teachers": teachers, "family": name, **follow_in_rate(scenario, state)}
+        rows.append({"teachers": teachers, "family": name, **follow_in_rate(scenario, state)})
+    return xr.Dataset({key: ("state", np.array([row[key] for row in rows])) for key in rows[0]})
 
 
 def follow_in_rate(scenario: Scenario, state: Overlaps) -> dict[str, Any]:
@@ -298,16 +299,11 @@ def _vanishing(scenario: Scenario, along: xr.Dataset, last: int) -> dict[str, An
     }
 
 
-# What computes each recorded file.
-RECORDED = {"families": levels, "family_paths": paths, "family_rates": rates, "units": units}
-
-
 def units() -> xr.Dataset:
     """Return shares and minima of several units from random starts: ``recorded/units.nc``."""
-    rows = [_minima_of(unit, K) for unit in UNITS for K in UNIT_SIZES]
-    return xr.concat(rows, "case", combine_attrs="drop").assign_coords(
-        case=[f"{unit.name}, K = M = {K}" for unit in UNITS for K in UNIT_SIZES]
-    )
+    cases = {f"{unit.name}, K = M = {K}": (unit, K) for unit in UNITS for K in UNIT_SIZES}
+    rows = recorded.in_parts("units", cases, lambda name: _minima_of(*cases[name]))
+    return xr.concat(rows, "case", combine_attrs="drop").assign_coords(case=list(cases))
 
 
 def _minima_of(unit: Activation, size: int) -> xr.Dataset:
@@ -333,6 +329,10 @@ def _minima_of(unit: Activation, size: int) -> xr.Dataset:
             "unsettled": int(every.attrs["unsettled"]),
         }
     )
+
+
+# What computes each recorded file.
+RECORDED = {"families": levels, "family_paths": paths, "family_rates": rates, "units": units}
 
 
 def compute(full: bool) -> Iterator[Row | Figure]:

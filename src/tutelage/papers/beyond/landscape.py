@@ -30,7 +30,7 @@ from tutelage.papers.section import Figure, Section
 # Learning rates at which fixed points are sought, and the ends of all branches.
 RATES = (0.05, 0.5, 1.0, 1.15, 1.2, 1.24, 1.256, 1.27, 1.3)
 LOWEST, HIGHEST = 0.0, 1.4
-STARTS, SEED = 200, 0
+STARTS, SEED = 100, 0
 # Stationary points at η = 0 with errors this close are one point, or one line of points; those
 # that continue have a fixed point this close at a small learning rate.
 SAME_ERROR, SMALL_RATE, CONTINUES = 1e-9, 0.02, 0.05
@@ -108,13 +108,17 @@ def minima_of(levels: xr.Dataset) -> xr.Dataset:
 @cache
 def measured() -> xr.Dataset:
     """Collect all branches, padded with NaN, and the visits of runs."""
-    branches = all_branches()
-    data = xr.concat([_padded(one) for one in branches], "branch", combine_attrs="drop")
-    for name, (more, counts) in visits(branches).items():
-        data[name] = ("rate", "kind", *more), counts
-    data = data.assign(at_zero())
+    data = recorded.part("branches", _all_padded)
+    branches = _unpadded(data)
+    runs = recorded.part("visits", lambda: xr.Dataset(visits(branches)))
+    zero = recorded.part("zero", lambda: xr.Dataset(at_zero()))
+    data = xr.merge([data, runs, zero], combine_attrs="drop")
     data["boundary"] = "branch", next_to_divergence(branches)
     return data.assign_coords(rate=list(RUN_RATES), kind=list(START_KINDS))
+
+
+def _all_padded() -> xr.Dataset:
+    return xr.concat([_padded(one) for one in all_branches()], "branch", combine_attrs="drop")
 
 
 def all_branches() -> list[xr.Dataset]:
@@ -177,7 +181,12 @@ def visits(branches: list[xr.Dataset]) -> dict[str, Any]:
                 if point is not None:
                     for b, one in enumerate(branches):
                         counts[i, k, b] += _contains(one, eta, point.overlaps)
-    return {"visits": (("branch",), counts), "solved": ((), solved), "diverged": ((), diverged)}
+    over = ("rate", "kind")
+    return {
+        "visits": ((*over, "branch"), counts),
+        "solved": (over, solved),
+        "diverged": (over, diverged),
+    }
 
 
 def at_zero() -> dict[str, Any]:
