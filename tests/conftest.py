@@ -70,6 +70,7 @@ WITHOUT_PROMOTION = (
     "cli",
     "deep",
     "equilibrium",
+    "explorer",
     "figures",
     "gates",
     "model",
