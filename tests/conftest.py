@@ -16,6 +16,7 @@ import sys
 import annotation_checks  # the first import: modules imported after it are checked
 import hypothesis
 import made_up_paper
+import psutil
 import pytest
 import strict_json
 
@@ -30,6 +31,7 @@ os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 progress.FIRST_LINE_SECONDS = 1e6  # output does not depend on the speed of the machine
+MAX_BYTES = 2e9  # of a test process, before it forgets its compiled programs
 gc.set_threshold(50_000)  # hardly anything that JAX makes while it traces is garbage
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
@@ -108,8 +110,14 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def freeze_garbage() -> None:
-    """Exclude the objects before a file from garbage collection, because JAX keeps many."""
+def bounded_memory() -> None:
+    """Forget compiled programs when they fill the memory, and exclude the objects before a file
+    from garbage collection, because JAX keeps many.
+    """
+    if psutil.Process().memory_info().rss > MAX_BYTES:
+        jax.clear_caches()
+        gc.unfreeze()
+        gc.collect()
     gc.freeze()
 
 
