@@ -145,7 +145,7 @@ def ordered_sums() -> Iterator[None]:
         _has_ordered_sums.reset(token)
 
 
-def ordered_sum(x: jax.Array, axis: int, keepdims: bool = False) -> jax.Array:
+def ordered_sum(x: jax.Array | np.ndarray, axis: int, keepdims: bool = False) -> Any:
     """Sum along one axis; inside `ordered_sums` by additions, the first terms first.
 
     >>> with ordered_sums():

@@ -174,5 +174,5 @@ def test_every_writer_of_the_package_replaces_whole_files():
         code = re.sub(r'""".*?"""', "", path.read_text(encoding="utf-8"), flags=re.S)
         # A picture in memory and the text of a help screen are no files; logs of workers grow.
         code = code.replace('savefig(file, format="svg")', "").replace("formatter.write_text(", "")
-        if writing.search(code) and path.name not in ("files.py", "cluster.py"):
+        if writing.search(code) and path.name not in ("files.py", "processes.py"):
             assert "files.replacing(" in code, path.relative_to(source)

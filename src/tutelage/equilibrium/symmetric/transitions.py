@@ -163,10 +163,7 @@ def _nothing(theory: Theory) -> Transitions:
     if theory.units == 1:
         why = "a single unit cannot specialize: R grows smoothly with the load"
     else:
-        why = (
-            "κ'' vanishes: the units are linear, so that mixtures of students have the "
-            "same output, and none specializes"
-        )
+        why = "κ'' vanishes: mixtures of linear students have the same output, and none specializes"
     said = ("order", "opposite", "opposite_stable", "reasons")
     reasons = {f.name: why for f in fields(Transitions) if f.name not in said}
     return Transitions(appears=None, coexists=None, unstable=None, order="none", reasons=reasons)
