@@ -32,8 +32,7 @@ MAX_RELATIVE_ERROR = 0.1
 SMALLEST_DIVISOR = 1e-300
 LOADS = ("appears", "coexists", "unstable")
 NO_SPECIALIZATION = (
-    "κ̃'' vanishes: mixtures of linear students have the same output, "
-    "and none specializes"
+    "κ̃'' vanishes: mixtures of linear students have the same output, and none specializes"
 )
 NO_COEXISTENCE = (
     "below the Nishimori temperature T = ς² the state R = 0 is a glass: equal "
