@@ -22,6 +22,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 __all__ = [
     "OLDER_GENERATOR",
     "ROUNDED_ALONE",
+    "UNOPTIMIZED",
     "WIDE_VECTORS",
     "has_wide_vectors",
     "jax",
@@ -56,6 +57,12 @@ OLDER_GENERATOR: dict[str, Any] = (
 ROUNDED_ALONE: dict[str, Any] = {**OLDER_GENERATOR, "xla_cpu_max_isa": "AVX"}
 # Vector instructions of 512 bits, which XLA uses only if it is asked to.
 WIDE_VECTORS: dict[str, Any] = {"xla_cpu_prefer_vector_width": 512} if IS_MEASURED_VERSION else {}
+# Optimization takes half to two thirds of the time of compilation, and makes a curve two to five
+# times as fast.  Code is generated in one thread, which takes less processor time.
+UNOPTIMIZED: dict[str, Any] = {
+    "xla_backend_optimization_level": 0,
+    **({"xla_cpu_parallel_codegen_split_count": 1} if IS_MEASURED_VERSION else {}),
+}
 # XLA compiles a program for processors into hundreds of small functions ("kernels"), each of which
 # takes 40 ns to call.  A call with these attributes is compiled into one function.
 ONE_KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"} if IS_MEASURED_VERSION else {}

@@ -70,12 +70,17 @@ def multiplied(x):
     return (x[:, None] * x[None]) @ (x[:, None] * x[None])
 
 
+@partial(stored_jit, optimize_after=2)
+def summed(x):
+    return jnp.sum(jnp.sqrt(x) / 3)
+
+
 @pytest.fixture
 def store(monkeypatch, tmp_path):
     """A folder of programs for this process; functions that have compiled nothing."""
     monkeypatch.setattr(program_store, "is_on", lambda: True)
     monkeypatch.setenv(program_store.SWITCH, str(tmp_path / "programs"))
-    for function in (doubled, decomposed, called_back, uniform, squared, multiplied):
+    for function in (doubled, decomposed, called_back, uniform, squared, multiplied, summed):
         monkeypatch.setattr(function, "programs", {})
     jax.config.update("jax_enable_compilation_cache", False)
     yield tmp_path / "programs"
@@ -162,6 +167,35 @@ def test_a_function_is_compiled_into_one_kernel_if_xla_can(store):
     is_called = 'xla_cpu_small_call="true"'
     assert (is_called in one.call.as_text()) == bool(ONE_KERNEL)
     assert is_called not in many.call.as_text()
+
+
+def test_a_function_is_optimized_after_a_number_of_calls(store):
+    x = np.arange(2.0, 12.0)
+    values, programs = [], []
+    for _ in range(4):
+        values.append(float(summed(x)))
+        programs += summed.programs.values()
+    first, second, third, fourth = programs
+    assert first is second and third is fourth and second is not third
+    np.testing.assert_allclose(values, np.sum(np.sqrt(x) / 3), rtol=1e-15)
+    assert count(store) == 2
+
+
+def test_the_next_process_uses_the_optimized_program_if_there_is_one(store):
+    x = np.arange(3.0)
+    summed(x)
+    (unoptimized,) = store.iterdir()
+    for calls in (1, 2):  # by the stored program
+        summed.programs.clear()
+        for _ in range(calls):
+            summed(x)
+        assert list(store.iterdir()) == [unoptimized]
+    summed(x)  # the third call, of a function that this process has not traced before
+    assert count(store) == 2
+    summed.programs.clear()
+    summed(x)
+    (program,) = summed.programs.values()
+    assert program.remaining_calls == np.inf
 
 
 def test_what_cannot_be_loaded_is_compiled_and_stored_again(store):

@@ -53,6 +53,9 @@ FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, MAX_CALL_SECONDS = 64, 1, 16, 0.5
 MIN_RECORDED_TIMES, MAX_PADDED_BYTES = 512, 2**24
 # Terms (`Moments.terms`) of the steps of a first call of at most a few tenths of a second.
 FIRST_TERMS = 10**6
+# Calls by a program that is not optimized; the first curve then comes twice as soon.  A curve takes
+# one or two calls.
+UNOPTIMIZED_CALLS = 4
 # More steps take a quarter of an hour with the fastest equations, and hours with most others.
 MAX_STEPS = 1e8
 # A run that would grow by this factor in the remaining time diverges.
@@ -317,7 +320,7 @@ def _compiled(*arguments: PyTree) -> IntegratorState:
 
 # With few units most of the time of a step is spent on kernel calls: a curve of two erf units takes
 # 0.6 instead of 2.5 ms, one of two ReLUs 2.5 instead of 11.7.
-@partial(stored_jit, as_one_kernel=True)
+@partial(stored_jit, as_one_kernel=True, optimize_after=UNOPTIMIZED_CALLS)
 def _compiled_one_kernel(*arguments: PyTree) -> IntegratorState:
     return _integrated(*arguments)
 

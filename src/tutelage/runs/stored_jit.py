@@ -10,6 +10,10 @@ files of the package, the versions of JAX, equinox and NumPy, the options of the
 JAX, the features of the processor, the number of cores, and the arguments.  A program is not stored
 if its arguments contain a function or a class from outside of this package, whose source is not
 known, or if it calls back into Python or into other libraries.
+
+Optimization is most of the time that XLA takes.  A function may therefore begin with a program that
+is not optimized, and is replaced after a few calls (``optimize_after``).  Such programs are stored,
+too, under names of their own, until the optimized one is.
 """
 
 import dataclasses
@@ -23,7 +27,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial, update_wrapper
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jaxlib
@@ -31,7 +35,7 @@ import numpy as np
 from jax.experimental import serialize_executable
 
 from tutelage import __version__
-from tutelage._jax import OLDER_GENERATOR, jax, one_kernel
+from tutelage._jax import OLDER_GENERATOR, UNOPTIMIZED, jax, one_kernel
 from tutelage._precision import OPTION
 from tutelage.runs import program_store
 
@@ -66,20 +70,33 @@ class NotStorableError(Exception):
     """An argument that cannot be identified by another process."""
 
 
-class Program(NamedTuple):
-    """A compiled function of a list of arrays, and the structure of its results."""
+@dataclasses.dataclass(slots=True)
+class Program:
+    """A compiled function of a list of arrays, and the structure of its results.
+
+    remaining_calls: number of calls after which an optimized program replaces this one.
+    lowered: the function before compilation, from which the optimized program is compiled.
+    """
 
     call: Any
     structure: Any
+    remaining_calls: float = math.inf
+    lowered: Any = None
 
 
 def stored_jit(
-    function: Function, options: dict[str, Any] = OLDER_GENERATOR, *, as_one_kernel: bool = False
+    function: Function,
+    options: dict[str, Any] = OLDER_GENERATOR,
+    *,
+    as_one_kernel: bool = False,
+    optimize_after: int = 0,
 ) -> Function:
     """Compile a function, and store the program for the next process.
 
     options: those of the compiler.
     as_one_kernel: whether to compile it into one kernel (`tutelage._jax.one_kernel`), if XLA can.
+    optimize_after: number of calls by a program that is not optimized.  Its results differ from
+        those of the optimized one by rounding.
 
     As with `equinox.filter_jit`, arrays in the arguments are data, and everything else is constant.
     Results have to be arrays.  Inside another transformation of JAX the function is traced with it.
@@ -91,7 +108,7 @@ def stored_jit(
     >>> float(twice(jnp.asarray(3.0)))
     6.0
     """
-    stored = StoredFunction(function, options, as_one_kernel)
+    stored = StoredFunction(function, options, as_one_kernel, optimize_after)
     return update_wrapper(stored, function)  # type: ignore[return-value]
 
 
@@ -101,9 +118,14 @@ class StoredFunction:
     __wrapped__: Callable[..., Any]
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any], as_one_kernel: bool = False
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        as_one_kernel: bool = False,
+        optimize_after: int = 0,
     ):
         self.function, self.options, self.as_one_kernel = function, options, as_one_kernel
+        self.optimize_after = optimize_after
         self.programs: dict[Any, Program] = {}
 
     def __call__(self, *args: Any, **keywords: object) -> Any:
@@ -123,11 +145,12 @@ class StoredFunction:
         if any(isinstance(x, jax.core.Tracer) for x in arrays) or _option("jax_disable_jit"):
             return self.function(*args, **keywords)
         program = self.programs.get(tuple(key))
-        if program is not None:
+        if program is not None and program.remaining_calls:
             results = program.call(arrays)
         else:
-            program, results = self._first_call(arrays, leaves, structure)
+            program, results = self._first_call(arrays, leaves, structure, program)
             self.programs[tuple(key)] = program
+        program.remaining_calls -= 1
         return jax.tree.unflatten(program.structure, results)
 
     def __get__(self, instance: object, owner: object = None) -> Any:
@@ -135,31 +158,47 @@ class StoredFunction:
         return self if instance is None else partial(self, instance)
 
     def _first_call(
-        self, arrays: list[Any], leaves: list[Any], structure: object
+        self,
+        arrays: list[Any],
+        leaves: list[Any],
+        structure: object,
+        unoptimized: Program | None = None,
     ) -> tuple[Program, list[Any]]:
-        """Load the program and call it; or compile, call and store it."""
-        name = self._name(leaves, structure) if _can_be_stored() else None
-        program = None if name is None else _loaded(name, len(arrays))
-        if name is not None and program is not None:
-            try:
-                return program, program.call(arrays)
-            except jax.errors.JaxRuntimeError:  # a damaged program may fail only when called
-                program_store.remove(name)
-        jitted, structures = self._jitted(leaves, structure)
-        if not _on_one_processor():  # JAX decides at every call where to compute
-            results = jitted(arrays)
-            return Program(jitted, structures[0]), results
-        lowered = jitted.lower(arrays)
+        """Load a program and call it; or compile, call and store one.
+
+        unoptimized: the program that an optimized one replaces.
+        """
+        # Compiler options in addition to those of the function, and the number of calls.
+        variants: list[tuple[dict[str, Any], float]] = [({}, math.inf)]
+        if self.optimize_after and unoptimized is None and _on_one_processor():
+            variants.append((UNOPTIMIZED, self.optimize_after))
+        names = [self._name(leaves, structure, options) for options, _ in variants]
+        for name, (_, calls) in zip(names, variants, strict=True):
+            program = None if name is None else _loaded(name, len(arrays), calls)
+            if name is not None and program is not None:
+                try:
+                    return program, program.call(arrays)
+                except jax.errors.JaxRuntimeError:  # a damaged program may fail only when called
+                    program_store.remove(name)
+        if unoptimized is not None and unoptimized.lowered is not None:
+            lowered, of_results = unoptimized.lowered, unoptimized.structure
+        else:
+            jitted, structures = self._jitted(leaves, structure)
+            if not _on_one_processor():  # JAX decides at every call where to compute
+                results = jitted(arrays)
+                return Program(jitted, structures[0]), results
+            lowered, of_results = jitted.lower(arrays), structures[0]
+        options, calls = variants[-1]
         try:
-            compiled = lowered.compile()
+            compiled = lowered.compile(options)
         except jax.errors.JaxRuntimeError as problem:
             if not self.as_one_kernel or "UNIMPLEMENTED" not in str(problem):
                 raise
             in_many_kernels = StoredFunction(self.function, self.options)
             return in_many_kernels._first_call(arrays, leaves, structure)
-        program = Program(compiled, structures[0])
-        if name is not None and not CALLS_OUTSIDE.search(lowered.as_text()):
-            _store(name, program)
+        program = Program(compiled, of_results, calls, None if calls == math.inf else lowered)
+        if names[-1] is not None and not CALLS_OUTSIDE.search(lowered.as_text()):
+            _store(names[-1], program)
         return program, program.call(arrays)
 
     def _jitted(self, leaves: list[Any], structure: Any) -> tuple[Any, list[Any]]:
@@ -182,8 +221,14 @@ class StoredFunction:
         whole = one_kernel(flat) if self.as_one_kernel and _on_one_processor() else flat
         return jax.jit(whole, compiler_options=self.options), structures
 
-    def _name(self, leaves: list[Any], structure: Any) -> str | None:
-        """Return the file name of a program: a hash of everything that determines its code."""
+    def _name(self, leaves: list[Any], structure: Any, more: dict[str, Any]) -> str | None:
+        """Return the file name of a program: a hash of everything that determines its code; None
+        if it cannot be stored.
+
+        more: compiler options in addition to those of the function.
+        """
+        if not _can_be_stored():
+            return None
         function = f"{self.function.__module__}.{self.function.__qualname__}"
         options = [f"{name}={_option(name)}" for name in OPTIONS]
         try:
@@ -193,7 +238,7 @@ class StoredFunction:
             arguments = f"{described(structure.unflatten(leaves))} {kinds}"
         except NotStorableError:
             return None
-        text = "\n".join([function, *options, str(self.options), _environment(), arguments])
+        text = "\n".join([function, *options, str(self.options | more), _environment(), arguments])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -336,7 +381,8 @@ def _store(name: str, program: Program) -> None:
     program_store.write(name, pickle.dumps((code, count, results)))
 
 
-def _loaded(name: str, arguments: int) -> Program | None:
+def _loaded(name: str, arguments: int, calls: float) -> Program | None:
+    """Return a stored program, for a number of calls; None if there is none."""
     content = program_store.read(name)
     if content is None:
         return None
@@ -344,7 +390,7 @@ def _loaded(name: str, arguments: int) -> Program | None:
         code, count, results = pickle.loads(content)
         given, returned = jax.tree.structure((([0] * arguments,), {})), [0] * count
         call = serialize_executable.deserialize_and_load(code, given, jax.tree.structure(returned))
-        return Program(call, jax.tree.structure(pickle.loads(results)))
+        return Program(call, jax.tree.structure(pickle.loads(results)), calls)
     except Exception:  # it is compiled and stored again
         program_store.remove(name)
         return None
