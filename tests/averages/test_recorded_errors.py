@@ -1,10 +1,13 @@
 """ε_g by NumPy against the compiled averages, which are computed in twofold arithmetic."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import tutelage as tl
-from tutelage.averages.recorded_errors import errors_of_states
+from tutelage._jax import jax, jnp
+from tutelage.averages.recorded_errors import errors_inside_a_program, errors_of_states
 from tutelage.model.layout import layout_of
 
 # Terms of order one to ten, a few dozen of them.
@@ -43,15 +46,21 @@ def test_states_have_the_compiled_error(g, h):
     learned = errors_of_states(scenario, learning, learning.vector(blocks), np.asarray(start.T))
     np.testing.assert_allclose(learned, error, rtol=ROUNDING, atol=ROUNDING)
 
+    for of_states, vectors in ((layout, y), (learning, learning.vector(blocks))):
+        compiled = jax.jit(partial(errors_inside_a_program, scenario, of_states))
+        inside = compiled(vectors, jnp.asarray(start.T))
+        np.testing.assert_allclose(inside, error, rtol=ROUNDING, atol=ROUNDING)
+
 
 @pytest.mark.parametrize("unit", [tl.Erf(), tl.ReLU()])
 def test_a_student_beyond_its_teacher_by_an_integration_error_has_a_small_error(unit):
     """The average continues along its tangent: ⟨g h⟩ changes by at most the change of R."""
     scenario = tl.Scenario(tl.Committee(1, unit), tl.Committee(1, unit))
     y = np.array([[1.0, 1.0], [1.0 + 1e-9, 1.0]])  # R and Q
-    at, beyond = errors_of_states(scenario, layout_of(1, 1), y, np.ones((1, 1)))
-    assert abs(at) <= ROUNDING
-    assert 0 < at - beyond <= 1e-9
+    for function in (errors_of_states, errors_inside_a_program):
+        at, beyond = function(scenario, layout_of(1, 1), y, np.ones((1, 1)))
+        assert abs(at) <= ROUNDING
+        assert 0 < at - beyond <= 1e-9
 
 
 @pytest.mark.parametrize("unit", [tl.Erf(), tl.ReLU(), tl.LeakyReLU(0.2)])

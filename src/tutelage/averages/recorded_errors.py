@@ -8,11 +8,13 @@ units of the last place of √(C_aa C_bb).
 """
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from tutelage._jax import jax, jnp, match_rank
+from tutelage._types import AnyArray, ArrayModule
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
 from tutelage.averages.generalization import coefficients
@@ -45,40 +47,57 @@ def errors_of_states(
     y: Float[np.ndarray, "... d"],
     T: Float[np.ndarray, "... M M"],
 ) -> Float[np.ndarray, "..."]:
-    """Return ε_g of state vectors for the scenario of one run with closed forms."""
-    batch, M = y.shape[:-1], scenario.M
-    n, m = np.triu_indices(M)
-    states, teachers = y.reshape(-1, y.shape[-1]), T[..., n, m]
-    teachers = np.broadcast_to(teachers, (*batch, len(n))).reshape(-1, len(n))
-    size = max(1, NUMBERS_PER_BLOCK // (layout.size + len(n)))
+    """Return ε_g of state vectors for the scenario of one run with closed forms, by NumPy."""
+    batch = y.shape[:-1]
+    states, teachers = y.reshape(-1, y.shape[-1]), _independent(T, y)
+    teachers = teachers.reshape(-1, teachers.shape[-1])
+    size = max(1, NUMBERS_PER_BLOCK // (layout.size + teachers.shape[-1]))
     errors = [
-        _errors(scenario, layout, states[first : first + size], teachers[first : first + size])
+        _errors(scenario, layout, states[first : first + size], teachers[first : first + size], np)
         for first in range(0, len(states), size)
     ]
     return np.concatenate([np.zeros(0), *errors]).reshape(batch)
 
 
+def errors_inside_a_program(
+    scenario: Scenario,
+    layout: Layout,
+    y: Float[AnyArray, "... d"],
+    T: Float[AnyArray, "... M M"],
+) -> Float[jax.Array, "..."]:
+    """Return ε_g of state vectors for the scenario of one run with closed forms, by JAX."""
+    y = jnp.asarray(y)
+    errors: jax.Array = _errors(scenario, layout, y, _independent(T, y), jnp)
+    return errors
+
+
+def _independent(T: Float[AnyArray, "... M M"], y: Float[AnyArray, "... d"]) -> AnyArray:
+    """Return T_nm for n <= m, with the leading axes of y."""
+    n, m = np.triu_indices(T.shape[-1])
+    xp = y.__array_namespace__()
+    return xp.broadcast_to(xp.asarray(T)[..., n, m], (*y.shape[:-1], len(n)))
+
+
 def _errors(
     scenario: Scenario,
     layout: Layout,
-    y: Float[np.ndarray, "states d"],
-    T: Float[np.ndarray, "states pairs"],
-) -> Float[np.ndarray, " states"]:
+    y: Float[AnyArray, "... d"],
+    T: Float[AnyArray, "... pairs"],
+    xp: ArrayModule,
+) -> Any:
     K, M = scenario.K, scenario.M
     pairs, g, h = _pairs(K, M), scenario.student.activation, scenario.teacher.activation
-    C = np.concatenate([y[:, layout["R"]], y[:, layout["Q"]], T], axis=-1)
-    p, q = (np.take(C, which, axis=-1) for which in (pairs.variance_a, pairs.variance_b))
-    w = _weights(scenario, layout, y, pairs)
+    C = xp.concatenate([y[..., layout["R"]], y[..., layout["Q"]], T], axis=-1)
+    p, q = C[..., pairs.variance_a], C[..., pairs.variance_b]
+    w = match_rank(_weights(scenario, layout, y, pairs, xp), C)
     if scenario.same_activation:
-        return np.asarray(np.sum(w * _products((g, g), p, q, C), axis=-1))
+        return xp.sum(w * _products((g, g), p, q, C, xp), axis=-1)
     ends = np.cumsum([0, K * M, K * (K + 1) // 2, M * (M + 1) // 2])
     parts = [slice(*ends[k : k + 2]) for k in range(3)]
     units = ((g, h), (g, g), (h, h))
-    return np.asarray(
-        sum(
-            np.sum(w[:, part] * _products(unit, p[:, part], q[:, part], C[:, part]), axis=-1)
-            for unit, part in zip(units, parts, strict=True)
-        )
+    return sum(
+        xp.sum(w[..., part] * _products(unit, p[..., part], q[..., part], C[..., part], xp), axis=-1)
+        for unit, part in zip(units, parts, strict=True)
     )
 
 
@@ -93,32 +112,41 @@ def _pairs(K: int, M: int) -> FieldPairs:
 
 
 def _weights(
-    scenario: Scenario, layout: Layout, y: Float[np.ndarray, "states d"], pairs: FieldPairs
-) -> Float[np.ndarray, "rows pairs"]:
-    """w_ab from the readout of the scenario (one row), or from the readouts of the states (one row
-    each).
-    """
-    r = np.asarray(coefficients(scenario, np))[None]
+    scenario: Scenario,
+    layout: Layout,
+    y: Float[AnyArray, "... d"],
+    pairs: FieldPairs,
+    xp: ArrayModule,
+) -> Float[AnyArray, "... pairs"]:
+    """w_ab from the readout of the scenario, or from the readouts of the states."""
+    r = xp.asarray(coefficients(scenario, xp))
     if any(block.name == "readout" for block in layout.blocks):
         v = -scenario.output_scale[0] * layout.arrays(y)["readout"]
-        teachers = np.broadcast_to(r[..., scenario.K :], (len(v), *r.shape[1:-1], scenario.M))
-        r = np.concatenate([v, teachers], axis=-1)
-    return np.asarray(pairs.factor * np.sum(r[..., pairs.a] * r[..., pairs.b], axis=-2))
+        teachers = xp.broadcast_to(r[..., scenario.K :], (*v.shape[:-1], scenario.M))
+        r = xp.concatenate([v, teachers], axis=-1)
+    products = xp.sum(r[..., pairs.a] * r[..., pairs.b], axis=-2)
+    weights: AnyArray = match_rank(pairs.factor, products) * products
+    return weights
 
 
 def _products(
-    units: tuple[Activation, Activation], p: np.ndarray, q: np.ndarray, c: np.ndarray
-) -> np.ndarray:
+    units: tuple[Activation, Activation],
+    p: AnyArray,
+    q: AnyArray,
+    c: AnyArray,
+    xp: ArrayModule,
+) -> AnyArray:
     """⟨g(u) h(w)⟩ of fields with the variances p and q and the covariance c."""
     g, h = map(form_of, units)
-    p, q = np.maximum(p, 0.0), np.maximum(q, 0.0)  # below zero by an integration error
+    p, q = xp.maximum(p, 0.0), xp.maximum(q, 0.0)  # below zero by an integration error
     average = two_point(g, h, p, q)
-    largest = np.sqrt(p * q)
-    inside = np.clip(c, -largest, largest)
+    largest = xp.sqrt(p * q)
+    inside = xp.clip(c, -largest, largest)
     total = average.level + average.linear * c
     for kappa, scale, size in average.curved:
         rho = inside / size
         total = total + scale * kappa(rho)
-        if np.any(inside != c):  # outside by an integration error: extrapolate along the tangent
+        # Outside by an integration error: extrapolate along the tangent.
+        if xp is jnp or np.any(inside != c):
             total = total + scale * kappa(rho, 1) * ((c - inside) / size)
-    return np.asarray(total)
+    return total

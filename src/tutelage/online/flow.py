@@ -30,6 +30,7 @@ from tutelage._module import Module
 from tutelage._types import AnyArray, FloatOrArray
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
+from tutelage.averages.recorded_errors import errors_inside_a_program
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import Block, Layout, layout_of, unchecked
 from tutelage.model.scenario import check_scenario
@@ -174,6 +175,16 @@ class Flow(Module):
     def errors(self, y: Float[Array, "... d"], T: Float[Array, "... M M"]) -> Float[Array, "..."]:
         """Return ε_g of state vectors."""
         return self.at_states(lambda moments, state: moments.generalization_error(state), y, T)
+
+    def plain_errors(
+        self, y: Float[Array, "... d"], T: Float[Array, "... M M"]
+    ) -> Float[Array, "..."]:
+        """Return ε_g of state vectors; closed forms in plain arithmetic, which are compiled in
+        less time but have infinite derivatives where fields coincide.
+        """
+        if not self.method.exact:
+            return self.errors(y, T)
+        return errors_inside_a_program(self.scenario, self.layout, y, T)
 
     def resolves(self, y: Float[Array, "... d"], T: Float[Array, "... M M"]) -> Bool[Array, "..."]:
         """Return whether the averages are accurate at these states."""
@@ -324,6 +335,12 @@ class Flows(Module):
     ) -> Float[Array, " runs"]:
         """As `Flow.errors`."""
         return self.over_runs(Flow.errors, y, T)
+
+    def plain_errors(
+        self, y: Float[Array, "runs d"], T: Float[Array, "... M M"]
+    ) -> Float[Array, " runs"]:
+        """As `Flow.plain_errors`."""
+        return self.over_runs(Flow.plain_errors, y, T)
 
     def resolves(
         self, y: Float[Array, "runs d"], T: Float[Array, "... M M"]

@@ -377,7 +377,7 @@ def _integrated(
         slow, at_rest = pace < SLOW * (1 + size), pace < AT_REST * tolerance
         error = jax.lax.cond(
             jnp.any(slow | at_rest),
-            lambda: jnp.abs(flow.errors(y, T)),
+            lambda: jnp.abs(flow.plain_errors(y, T)),
             lambda: jnp.ones_like(pace),
         )
         reasons = [
