@@ -96,7 +96,9 @@ def _errors(
     parts = [slice(*ends[k : k + 2]) for k in range(3)]
     units = ((g, h), (g, g), (h, h))
     return sum(
-        xp.sum(w[..., part] * _products(unit, p[..., part], q[..., part], C[..., part], xp), axis=-1)
+        xp.sum(
+            w[..., part] * _products(unit, p[..., part], q[..., part], C[..., part], xp), axis=-1
+        )
         for unit, part in zip(units, parts, strict=True)
     )
 
