@@ -191,9 +191,9 @@ SECTIONS = (
         "lemma3",
         "Lemmas 2 to 6: independence of ReLU nodes",
         "Steps of the proofs: ReLU nodes are linearly independent, on a region unless two are "
-        "opposite to each other; along a boundary another node changes in one direction; every "
-        "boundary has points far from other boundaries; and a sum of nodes changes across a "
-        "boundary by a known term.",
+        "opposite to each other; along a boundary there is a direction in which another node "
+        "changes; every boundary has points away from those of other nodes; and a sum of nodes "
+        "changes across a boundary in a known way.",
         _always(critical.independence, small_gradients.lemmas),
     ),
     Section(
