@@ -232,7 +232,7 @@ SECTIONS = (
         f"networks of {DIMENSION:,} inputs. Right: optimal learning rates of specialized students "
         f"with label noise {NOISE}, dotted 1/α.",
         compute,
-        "everything anew, a quarter of an hour",
+        "all data computed again, a quarter of an hour",
         lambda: recorded.digest("beyond"),
     ),
 )

@@ -468,7 +468,7 @@ SECTIONS = (
         "minimum turns into a saddle; minima that are not drawn persist up to "
         f"T_nm = {LARGEST_CORRELATION}.",
         compute,
-        "everything anew, half an hour",
+        "all data computed again, half an hour",
         lambda: recorded.digest("beyond"),
     ),
 )

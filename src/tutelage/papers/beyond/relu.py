@@ -35,8 +35,8 @@ NOTE = (
     "solution of the free energy of the paper with 30 digits (tests/papers/test_beyond.py)."
 )
 NOTE_LIMIT = (
-    "Extrapolated from K = 500, 1000 and 2000. {} is what follows from the slope −π/K of the "
-    "load in R − S at R = S, to leading order."
+    "Extrapolated from K = 500, 1000 and 2000. {} follows from the slope −π/K of the load in R − S "
+    "at R = S, to leading order."
 )
 
 

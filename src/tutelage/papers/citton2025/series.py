@@ -152,7 +152,7 @@ def equation_1(full: bool) -> Iterator[Row]:
         f"whenever |ρ_ij| < 1: {high}": statement(KEY, item, words, _falls(PLATEAU, ORDERS)),
         low: statement(KEY, item, words, _falls(small, LOW_ORDERS)),
     }
-    on = "|ρ_ij| < 1 is said to guarantee convergence; it is only necessary"
+    on = "|ρ_ij| < 1 is printed as sufficient for convergence; it is only necessary"
     yield with_note(in_each_reading(item, on, rows, ours=[low]), NOTE_CONVERGENCE)
 
 

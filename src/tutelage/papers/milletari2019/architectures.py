@@ -38,11 +38,11 @@ HELD_OUT = (
     "paper's points (docs/spectra.md)."
 )
 STUCK_NOTE = (
-    "milletari2019, Sec. 3 says that 10-2 and 8-5 greatly improve learning; that is decided as a "
-    "tenth of the networks fewer that are stuck. It is the layer of two units that dies, so that "
-    "10-2 is stuck as often as 8-2, and 8-5 much less (tests/papers/test_milletari2019.py). The "
-    "paper has one start of each: with that, 8-2 is stuck and 10-2 is not in about a quarter of "
-    "all cases."
+    "milletari2019, Sec. 3 says that 10-2 and 8-5 greatly improve learning; this is tested as a "
+    "fraction of stuck networks that is lower by 0.1. It is the layer of two units that dies, so "
+    "that 10-2 is stuck as often as 8-2, and 8-5 much less (tests/papers/test_milletari2019.py). "
+    "The paper has one start of each: with that, 8-2 is stuck and 10-2 is not in about a quarter "
+    "of all cases."
 )
 # Runs of the first stage, and how many stages there are.
 CHUNK, MAX_STAGES = {"linear": 100, "curved": 50}, {"linear": 4, "curved": 2}

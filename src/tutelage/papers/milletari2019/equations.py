@@ -53,7 +53,7 @@ INTERVAL_NOTE = (
 )
 DEEPER_NOTE = (
     "milletari2019, Sec. 2.3 calls the mean field exact for units with given fields, as in the "
-    "first layer, and says nothing of gates behind other gates that are drawn. There fields "
+    "first layer, and does not mention drawn gates behind other drawn gates. There fields "
     "fluctuate, and ⟨hσ(βh)⟩ is not that of the mean field: the difference, a sum over the number "
     "of open gates, is {:.5f} (docs/gates.md, tests/gates/test_stochastic_networks.py)."
 )

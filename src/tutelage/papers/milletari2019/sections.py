@@ -56,7 +56,7 @@ SECTIONS = (
         "eq7",
         "Equation (7): factors of back-propagation",
         "The gradient of eq. (7) against automatic differentiation, the factors of Swish and of a "
-        "sigmoid at two levels of noise, and what Section 2.4 says of their limits.",
+        "sigmoid at two levels of noise, and the statements of Section 2.4 on their limits.",
         lambda full: equations.slopes(),
     ),
     Section(

@@ -99,8 +99,8 @@ SECTIONS = (
         "eq11",
         "Equations (9) to (12): generalization error of site-symmetric students",
         "ε_g of students that know nothing, of students that know everything, and at three states "
-        "(R, S, C) between. Computed from eq. (9) with Gaussian averages, and compared with what "
-        "eqs. (11) and (12) give as they are printed.",
+        "(R, S, C) between. Computed from eq. (9) with Gaussian averages, and compared with eqs. "
+        "(11) and (12) as printed.",
         lambda full: error.section_ii(),
     ),
     Section(
@@ -108,7 +108,7 @@ SECTIONS = (
         "Equations (13) to (21): entropy and free energy",
         "The entropy of eq. (19) against ½ ln det of all overlaps, the free energy of eq. (20) at "
         "two states, the number of directions in which a state may be unstable, the noise that "
-        "makes exp(-βE) stationary, and what a factor γ of the activation does. Training and "
+        "makes exp(-βE) stationary, and the effect of a factor γ of the activation. Training and "
         "generalization error at finite temperatures, whose limit are eqs. (14) to (16).",
         _eq20,
     ),

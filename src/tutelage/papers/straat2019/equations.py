@@ -22,9 +22,9 @@ NOTE_R = (
     "rate: tests/papers/test_straat2019.py."
 )
 NOTE_Q = (
-    "straat2019, eq. (5): the bracket is ⟨x_k δ_i⟩, and what is added to it is printed as "
-    "η⟨x_k δ_i⟩ again, which is not symmetric in i and k. The text has it right: 'the same as the "
-    "first term for i and k interchanged', ⟨x_i δ_k⟩: tests/papers/test_straat2019.py."
+    "straat2019, eq. (5): the bracket is ⟨x_k δ_i⟩, and the added term is printed as η⟨x_k δ_i⟩ "
+    "again, which is not symmetric in i and k. The text has it right: 'the same as the first term "
+    "for i and k interchanged', ⟨x_i δ_k⟩: tests/papers/test_straat2019.py."
 )
 # Fields u, v, w from weights; the singular covariances are exactly singular.
 COVARIANCES = {

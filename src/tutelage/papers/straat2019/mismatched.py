@@ -212,7 +212,7 @@ SECTIONS = (
         "fig4",
         "Figure 4: two students and three teachers",
         "R_in (left) and Q_ik (right) for ReLU in the limit η → 0. One student takes B_1, the "
-        "other stands for B_2 and B_3, to equal parts.",
+        "other represents B_2 and B_3 in equal parts.",
         figure_4,
     ),
     Section(

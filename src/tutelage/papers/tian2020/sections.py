@@ -48,9 +48,9 @@ SECTIONS = (
     Section(
         "sketches",
         "Figures 1, 9 and 10: sketches",
-        "Three figures are drawings without data: student, teacher and notation (Figure 1), what "
-        "the proofs of Lemmas 2 and 3 and of Theorem 4 do near a boundary (Figure 9), and those "
-        "of Lemmas 5 and 6 (Figure 10).",
+        "Three figures are drawings without data: student, teacher and notation (Figure 1), the "
+        "proofs of Lemmas 2 and 3 and of Theorem 4 near a boundary (Figure 9), and the proofs of "
+        "Lemmas 5 and 6 (Figure 10).",
         lambda full: (),
     ),
     Section(
