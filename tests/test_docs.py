@@ -262,9 +262,14 @@ ACCESSIBLE = [
 ]
 
 
+CUT_CODE = """() => [...document.querySelectorAll("article pre")]
+    .filter((block) => block.scrollWidth > block.clientWidth + 1)
+    .map((block) => block.textContent)"""
+
+
 @pytest.mark.slow
 @needs_chromium
-def test_pages_have_no_serious_accessibility_fault(site):
+def test_pages_have_no_serious_accessibility_fault_and_cut_no_code(site):
     """By axe-core, on a screen and on a phone."""
     pytest.importorskip("axe_core_python")
     playwright = pytest.importorskip("playwright.sync_api")
@@ -275,6 +280,7 @@ def test_pages_have_no_serious_accessibility_fault(site):
             for name in ACCESSIBLE:
                 page.goto((site / f"{name}.html").as_uri())
                 assert not faults(page), name
+                assert size is PHONE or page.evaluate(CUT_CODE) == [], name
         page.set_content("<html lang=en><title>t</title><main><img src=x></main></html>")
         assert [fault[0] for fault in faults(page)] == ["image-alt"]
         browser.close()
