@@ -11,8 +11,9 @@ from scipy.optimize import brentq
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.equilibrium.kernel.kernel import kernel_of
+from tutelage.equilibrium.symmetric.branches import follow_branches
 from tutelage.equilibrium.symmetric.coexistence import load_of
-from tutelage.equilibrium.symmetric.theory import Point, theory_of
+from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.equilibrium.thermal.near_one import NearOne
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import setting_of
@@ -378,6 +379,20 @@ def test_a_fold_below_the_nishimori_temperature_is_that_of_mpmath(T):
     with mp.workdps(25):
         exact = fold_in_mpmath(reference.erf, result.value, mpf(T), mpf("0.09"), start)
     assert abs(result.value - float(exact)) < result.error
+
+
+@pytest.mark.parametrize(("noise", "T"), [(0.0, 0.1), (0.3, 0.0), (0.3, 0.01), (0.3, 0.09)])
+def test_folds_by_newtons_method_are_those_of_bisection(noise, T, monkeypatch):
+    """Erf: Newton's method in (R, d), and a bracketed search that solves for d at every R."""
+    theory = setting_of(tl.Erf(), INF, T, "quenched", noise).theory
+    by_newton = follow_branches(theory).folds
+    monkeypatch.setattr(QuenchedTheory, "fold", Theory.fold)
+    by_bisection = follow_branches(theory).folds
+    assert len(by_newton) == len(by_bisection) > 0
+    for first, second in zip(by_newton, by_bisection, strict=True):
+        assert first.V == pytest.approx(second.V, rel=1e-6)  # the load is flat there
+        loads = [load_of(theory, fold) for fold in (first, second)]
+        assert abs(loads[0].value - loads[1].value) < loads[0].error
 
 
 @pytest.mark.parametrize(("R", "T"), [(1e-6, 0.1), (3e-5, 1.0)])

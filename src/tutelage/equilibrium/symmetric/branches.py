@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import toms748
 
 from tutelage._checks import InputError
-from tutelage.equilibrium.symmetric.theory import Point, Theory
+from tutelage.equilibrium.symmetric.theory import Point, Theory, between
 
 # dα/dV at V = 0 vanishes by symmetry for K = 2 and for even κ̃; any remainder is rounding error.
 FLAT = 1e-10
@@ -98,19 +98,8 @@ def _folds(theory: Theory, points: Point, loads: np.ndarray, rates: np.ndarray) 
     folds = []
     for i in np.flatnonzero(rates[:-1] * rates[1:] < 0):
         left, right = (Point(*(float(x[j]) for x in points)) for j in (i, i + 1))
-
-        def rate(V, left=left, right=right):
-            return theory.slope(theory.at(float(V), _between(left, right, V)))[1]
-
-        V = toms748(rate, left.V, right.V, xtol=1e-300, rtol=1e-13)
-        folds.append(theory.at(float(V), _between(left, right, V)))
+        folds.append(theory.fold(left, right))
     return [point for point in folds if np.isfinite(point.d)]
-
-
-def _between(left: Point, right: Point, V: float) -> Point:
-    """Interpolate linearly between two points of the curve."""
-    weight = (V - left.V) / (right.V - left.V)
-    return Point(*(a + weight * (b - a) for a, b in zip(left, right, strict=True)))
 
 
 def _cut(theory: Theory, points: Point, loads: np.ndarray, cuts: list[Point]) -> list[Branch]:
@@ -142,13 +131,13 @@ def state_at(theory: Theory, branch: Branch, load: float) -> Point | None:
     ends = branch.point(j - 1), branch.point(j)
 
     def excess(V):
-        return theory.slope(theory.at(float(V), _between(*ends, V)))[0] - load
+        return theory.slope(theory.at(float(V), between(*ends, V)))[0] - load
 
     left, right = (excess(end.V) for end in ends)
     if left * right > 0:  # at the ends of a branch rounding may hide the sign
         return ends[0] if abs(left) < abs(right) else ends[1]
     V = toms748(excess, ends[0].V, ends[1].V, xtol=1e-300, rtol=1e-15 * 4)
-    return theory.at(float(V), _between(*ends, V))
+    return theory.at(float(V), between(*ends, V))
 
 
 def states_at(theory: Theory, branch: Branch, loads: np.ndarray) -> Point:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import toms748
 
 from tutelage._checks import InputError
 from tutelage._given import CheckedInside
@@ -28,6 +29,7 @@ MAX_UNITS = 10**6
 MAX_STEPS = 60
 # Tolerance of residuals with terms of order one: one more Newton step reaches rounding.
 TOLERANCE = 1e-12
+FOLD_TOLERANCE = 1e-13  # of V, relative
 CLOSEST = 1e-9  # 1 − |V| at the ends of the specialized curve
 # Within this |V| differences over V are integrals over the derivative: Gauss–Legendre with ten
 # points is exact to (|V|/2r)^20, r ≥ 0.1 the distance to a singularity at ±1 that matters.
@@ -150,6 +152,15 @@ class Theory(abc.ABC):
         next_point = self.at(V, point)
         return point if np.isnan(next_point.d) else next_point
 
+    def fold(self, left: Point, right: Point) -> Point:
+        """Return the point between two points of the curve at which dα/dV changes its sign."""
+
+        def rate(V: float) -> float:
+            return float(self.slope(self.at(float(V), between(left, right, V)))[1])
+
+        V = float(toms748(rate, left.V, right.V, xtol=1e-300, rtol=FOLD_TOLERANCE))
+        return self.at(V, between(left, right, V))
+
     def at_load(self, load: Float[np.ndarray, "..."], guess: Point) -> Point:
         """Solve for the states at given loads from guesses with one sign of V; NaN on failure."""
         side = np.sign(np.sum(guess.V))
@@ -189,6 +200,12 @@ class Theory(abc.ABC):
         often["[K-2, 1, 1]"] = (K - 1) * (K - 2) / 2
         matrices = self.matrices(load, point)
         return [HessianBlock(name, often[name], eigenvalues(H)) for name, H in matrices.items()]
+
+
+def between(left: Point, right: Point, V: float) -> Point:
+    """Interpolate linearly between two points of the curve."""
+    weight = (V - left.V) / (right.V - left.V)
+    return Point(*(a + weight * (b - a) for a, b in zip(left, right, strict=True)))
 
 
 def _root(

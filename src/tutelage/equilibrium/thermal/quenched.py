@@ -33,10 +33,14 @@ import numpy as np
 from tutelage._types import FloatOrArray
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.scalar import InfiniteTheory
-from tutelage.equilibrium.symmetric.theory import Equations, Order, Point
+from tutelage.equilibrium.symmetric.theory import FOLD_TOLERANCE, Equations, Order, Point
 from tutelage.equilibrium.thermal.near_one import NearOne
 from tutelage.equilibrium.thermal.sheets import follow_roots
 from tutelage.equilibrium.thermal.values import ReportsValues
+
+# Newton steps towards a fold, and the relative difference of their Jacobian.
+FOLD_STEPS, FOLD_DIFFERENCE = 12, 1e-5
+STENCIL = np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1]])
 
 
 class TeacherTerms(NamedTuple):
@@ -146,6 +150,33 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
             inverse=inverse,
             gradient=np.stack([x.p * rate / x.D + turn * in_load, in_load, none], -1),
         )
+
+    def fold(self, left: Point, right: Point) -> Point:
+        """Solve F = 0 and dα̃/dR = 0 for (R, d), by Newton's method with a Jacobian of differences.
+
+        Bisection takes over where Newton's method leaves the interval: it solves for d anew at
+        every R, which takes four times as long.
+        """
+        x = 0.5 * (np.array(left[:2]) + np.array(right[:2]))
+        for _ in range(FOLD_STEPS):
+            scale = FOLD_DIFFERENCE * np.array([min(abs(x[0]), 1 - abs(x[0])), abs(x[1])])
+            residual = self._fold_residual(*(x + scale * STENCIL).T)
+            J = (residual[1:3] - residual[3:]).T / (2 * scale)
+            if not np.all(np.isfinite(J)) or np.linalg.det(J) == 0:
+                break
+            step = np.linalg.solve(J, residual[0])
+            x = x - step
+            if not (left.V < x[0] < right.V and x[1] < 0):
+                break
+            if np.all(np.abs(step) <= FOLD_TOLERANCE * np.abs(x)):
+                return self.at(float(x[0]), Point(*x, 0.0))
+        return super().fold(left, right)
+
+    def _fold_residual(self, R: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """Return F and −(∂F/∂d) d(1/α̃)/dR along the curve F = 0, on the last axis."""
+        at = self.equations(Point(R, d, np.zeros_like(R)))
+        F, F_R, F_d = at.F[..., 0], at.along[..., 0], at.J[..., 0, 0]
+        return np.stack([F, at.gradient[..., 1] * F_R - at.gradient[..., 0] * F_d], -1)
 
     def error(self, point: Point) -> Any:
         """ε_g = κ̃(1) − κ̃(R)."""
