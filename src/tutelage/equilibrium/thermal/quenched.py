@@ -169,7 +169,7 @@ class QuenchedTheory(ReportsValues, InfiniteTheory):
             if not (left.V < x[0] < right.V and x[1] < 0):
                 break
             if np.all(np.abs(step) <= FOLD_TOLERANCE * np.abs(x)):
-                return self.at(float(x[0]), Point(*x, 0.0))
+                return self.at(float(x[0]), Point(x[0], x[1], 0.0))
         return super().fold(left, right)
 
     def _fold_residual(self, R: np.ndarray, d: np.ndarray) -> np.ndarray:
