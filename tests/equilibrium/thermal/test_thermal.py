@@ -390,7 +390,7 @@ def test_folds_by_newtons_method_are_those_of_bisection(noise, T, monkeypatch):
     by_bisection = follow_branches(theory).folds
     assert len(by_newton) == len(by_bisection) > 0
     for first, second in zip(by_newton, by_bisection, strict=True):
-        assert first.V == pytest.approx(second.V, rel=1e-6)  # the load is flat there
+        assert pytest.approx(second.V, rel=1e-6) == first.V  # the load is flat there
         loads = [load_of(theory, fold) for fold in (first, second)]
         assert abs(loads[0].value - loads[1].value) < loads[0].error
 
