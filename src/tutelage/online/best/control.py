@@ -25,6 +25,7 @@ from tutelage._arguments import validated
 from tutelage._checks import ComputationError, InputError, positive_integer
 from tutelage._findings import Finding
 from tutelage._given import CheckedInside, FileName, RateLike
+from tutelage._memory import check_memory
 from tutelage.averages.estimate import Estimate, number
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
@@ -154,6 +155,10 @@ def best_control(
     fixed = {"learning_rate": learning_rate, "readout_rate": readout_rate}
     numbers = {name: np.asarray(x, float) for name, x in fixed.items() if x and name not in box}
     system = Controlled(flow, numbers, tuple(box))
+    d, m = flow.layout.size, len(box)
+    check_memory(
+        "knots", count, lambda n: 8 * n * d * (d + 2 * m + 1), "the Jacobians of its steps"
+    )
     search = Search(system, flow.vector(start), np.array([*box.values()], float), until, error)
     identity = {
         name: described(value)
