@@ -40,6 +40,7 @@ __all__ = [
 
 Tree = TypeVar("Tree")
 Matrix = TypeVar("Matrix")
+Summed = TypeVar("Summed", bound=jax.Array | np.ndarray)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The version of XLA for which the compiler options below were measured.
@@ -152,22 +153,24 @@ def ordered_sums() -> Iterator[None]:
         _has_ordered_sums.reset(token)
 
 
-def ordered_sum(x: jax.Array | np.ndarray, axis: int, keepdims: bool = False) -> Any:
+def ordered_sum(x: Summed, axis: int, keepdims: bool = False) -> Summed:
     """Sum along one axis; inside `ordered_sums` by additions, the first terms first.
 
     >>> with ordered_sums():
     ...     ordered_sum(jnp.arange(6.0).reshape(2, 3), axis=-1).tolist()
     [3.0, 12.0]
     """
-    count = x.shape[axis]
+    terms: Any = x  # of the same kind as their sum
+    count = terms.shape[axis]
     if not _has_ordered_sums.get() or isinstance(x, np.ndarray) or not count:
-        return x.sum(axis=axis, keepdims=keepdims)
+        return terms.sum(axis=axis, keepdims=keepdims)
 
-    def term(k: Any) -> jax.Array:
-        return jax.lax.dynamic_index_in_dim(x, k, axis, keepdims)
+    def term(k: Any) -> Any:
+        return jax.lax.dynamic_index_in_dim(terms, k, axis, keepdims)
 
     if count <= MAX_ADDITIONS:
-        return reduce(add, (jax.lax.index_in_dim(x, k, axis, keepdims) for k in range(count)))
+        terms = [jax.lax.index_in_dim(terms, k, axis, keepdims) for k in range(count)]
+        return reduce(add, terms)
     return jax.lax.fori_loop(1, count, lambda k, total: total + term(k), term(0))
 
 

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def in_parts(
     If the environment variable TUTELAGE_PARTS names a folder, finished parts are saved there, and
     the next process continues from them.
     """
-    return [part(f"{name}-{key}", lambda key=key: compute(key)) for key in keys]
+    return [part(f"{name}-{key}", partial(compute, key)) for key in keys]
 
 
 def part(name: str, compute: Callable[[], xr.Dataset]) -> xr.Dataset:
