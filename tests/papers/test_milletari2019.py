@@ -8,7 +8,7 @@ from jax.flatten_util import ravel_pytree
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.papers import recorded
-from tutelage.papers.milletari2019 import widths
+from tutelage.papers.milletari2019 import architectures, widths
 from tutelage.papers.milletari2019.spectra import (
     ALWAYS_ZERO,
     BLANK,
@@ -214,3 +214,39 @@ def test_recorded_widths_are_computed_again():
             error = squares.std(ddof=1) / np.sqrt(200) / (2 * width)
             recorded_width = float(before["width"].sel(unit=unit).isel(run=number, part=-1))
             assert abs(width - recorded_width) < 5 * error < 0.3 * width
+
+
+def test_stuck_swish_networks_of_two_widths_are_compared_run_by_run():
+    """Swish 8-2 less Swish 8-5 from three recorded differences, and from networks made up."""
+    random = np.random.default_rng(35)
+    hidden = {"8-2": TWO, "8-5": (8, 5)}
+    chances = {("ReLU", "8-2"): 0.35, ("Swish", "8-2"): 0.2, ("ReLU", "8-5"): 0.1}
+    chances["Swish", "8-5"] = 0.02
+    stuck = {key: random.random((2, 800)) < p for key, p in chances.items()}
+    variables = {}
+    for data, pair in architectures.STAGES:
+        (width, unit), (other, other_unit) = pair
+        names = {size: name for name, size in hidden.items()}
+        if data == "linear" and width in names and other in names:
+            more, less = stuck[unit, names[width]], stuck[other_unit, names[other]]
+            variables[architectures._name(data, pair)] = more.astype(np.int8) - less
+    runs = xr.Dataset(
+        {name: (("setting", "run"), values) for name, values in variables.items()},
+        coords={"setting": [AUTHORS.name, TEXT.name]},
+    )
+    row = architectures._consistent(runs, (8, 5))
+    difference = stuck["Swish", "8-2"].astype(float) - stuck["Swish", "8-5"]
+    assert row.computed == pytest.approx(difference[0].mean())
+    assert row.verdict == "differs"  # 0.18 is above a tenth
+    assert row.words.startswith(f"{difference[0].mean():.3f}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", [AUTHORS, TEXT], ids=["authors", "text"])
+def test_recorded_stuck_networks_are_trained_again(setting):
+    """The first hundred of each pair; another processor may round one of them differently."""
+    before = recorded.load_recorded("milletari2019", "stuck").sel(setting=setting.name)
+    for pair in architectures.PAIRS:
+        now = architectures._fewer_stuck(setting, "linear", pair, 100)
+        then = before[architectures._name("linear", pair)].values[:100]
+        assert np.sum(now != then) <= 2

@@ -76,6 +76,8 @@ def describe_origin(*datasets: xr.Dataset) -> str:
 
 def _describe(attrs: Mapping[str, Any]) -> str:
     code = f"tutelage {attrs['tutelage_version']}, commit {attrs['commit']}"
+    if "commit_note" in attrs:
+        code += f" ({attrs['commit_note']})"
     versions = f"{code}, jax {attrs['jax_version']}"
     origin = f"{attrs['machine']}, {versions}, seed {attrs['seed']}"
     return f"{attrs['command']} ({origin}; not computed again with later code)"

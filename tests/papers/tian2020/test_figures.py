@@ -56,7 +56,8 @@ def test_recorded_rows_are_marked_and_tell_the_outcome_in_each_setting(name):
     for row in result:
         assert "benchmarks/gpu/tian2020.py" in row.recorded and "NVIDIA H200" in row.recorded
         assert "authors' code: " in row.note and "Sec. 8.16: " in row.note
-    assert {row.verdict for row in result} == {"agrees", "depends"}
+    printed_only = {row.verdict for row in result} - {"in our reading"}
+    assert printed_only == {"agrees", "depends"}
 
 
 def test_wide_students_recover_more_in_the_setting_of_the_authors_and_not_in_that_of_the_text():
@@ -174,3 +175,11 @@ def test_the_film_of_figure_2_has_a_frame_for_each_student(tmp_path):
         assert gif.n_frames == 3
     with pytest.raises(tl.InputError, match=r"^path"):
         boundary_animation(teachers[0], teachers[0])
+
+
+def test_narrow_students_that_recover_all_nodes_have_no_loss():
+    """The abstract calls over-parameterization necessary: 62 of 64 runs do without, p = 0."""
+    one = recorded.load_recorded(KEY, "recovery_code").sel(multiple=1, polarity=0.0)
+    all_nodes = one["recovered_1"].sel(shown=100).all("teacher_1").values
+    assert all_nodes.sum() == 62
+    assert np.array_equal(one["evaluation_loss"].values < 1e-10, all_nodes)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,9 +44,22 @@ def sigmoidal_regimes() -> Iterator[Row]:
     orders = [transitions(ERF, K).order for K in UNITS]
     yield holds_in_cases(item, "for all K ≥ 3", (order == "discontinuous" for order in orders))
     yield from _regimes()
+    yield _early_fall()
     yield emerges(ERF, 5, "1", 1.0)
     yield kink(ERF, 5, "unstable", "R < S", "no kink: 1", 1.0)
     yield stability(ERF, 5, 80.0)
+
+
+def _early_fall() -> Row:
+    """(a): compare the fall of ε_g at R = S up to a tenth of α_s with the fall up to α_s."""
+    last = load(ERF, 5, "appears")[0]
+    start, early, late = (
+        at(ERF, 5, a, "unspecialized").generalization_error for a in (0.0, 0.1 * last, last)
+    )
+    item = "Sec. III A (a), more than half of the fall of ε_g at R = S before α_s/10, erf, K = 5"
+    words = "within this subspace, a rapid initial decrease of ε_g"
+    part = (start - early) / (start - late)
+    return replace(holds_in_cases(item, words, [part > 0.5]), words=f"{part:.0%} of the fall")
 
 
 def _regimes() -> Iterator[Row]:

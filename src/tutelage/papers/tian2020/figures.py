@@ -11,10 +11,11 @@ import numpy as np
 import xarray as xr
 
 from tutelage import figures as draw
-from tutelage.papers.claim import LEVEL, claim
+from tutelage.papers.claim import LEVEL, claim, counterexample
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, Verdict, compare, digits
 from tutelage.papers.section import Figure
+from tutelage.papers.simulated import statement
 from tutelage.papers.tian2020 import KEY, notes
 from tutelage.papers.tian2020.drawing import best_of_nodes, followers, log_loss
 from tutelage.papers.tian2020.readings import (
@@ -106,6 +107,7 @@ def recovered(data: Data) -> Parts:
         yield _wider(data, float(p))
     yield from decided(data, _stuck)
     yield from decided(data, _dotted)
+    yield _necessary(data)
 
 
 def _of_strong_nodes(one: xr.Dataset, level: float) -> list[Row]:
@@ -154,6 +156,28 @@ def _dotted(one: xr.Dataset, level: float) -> list[Row]:
     mean = one["recovered_1"].sel(polarity=list(LOG_LOSSES)).mean(("teacher_1", "polarity"))
     gained = mean.isel(shown=-1) - mean.isel(shown=0)
     return [claim(KEY, item.format(m), gained.sel(multiple=m).values, level=level) for m in (1, 10)]
+
+
+def _necessary(data: Data) -> Row:
+    """Decide whether as many student as teacher nodes can specialize at a critical point."""
+    item = "Abstract, specialization without over-parameterization: 1x students"
+    printed = "over-parameterization is a necessary condition for specialization"
+    readings, words = {}, []
+    for setting, one in data.items():
+        all_nodes = one["recovered_1"].isel(shown=-1).all("teacher_1")
+        narrow = all_nodes.sel(multiple=1, polarity=0.0).values
+        words += [f"{narrow.sum()} of {narrow.size} runs ({NAMES[setting]})"]
+        readings[f"for specialization, {NAMES[setting]}"] = counterexample(
+            KEY, item, printed, refuted=bool(narrow.any()), note=""
+        )
+        spared = [all_nodes.sel(multiple=m, polarity=0.5).values.all() for m in (1, 10)]
+        readings[f"for all nodes in every run, {NAMES[setting]}"] = statement(
+            KEY, item, printed, [not spared[0], spared[1]]
+        )
+    ours = [name for name in readings if name.startswith("for all nodes")]
+    note = notes.NECESSARY.format(" and ".join(words))
+    row = in_each_reading(item, "what it is necessary for", readings, note, ours=ours)
+    return replace(row, printed=printed)
 
 
 def followed(data: Data) -> Parts:

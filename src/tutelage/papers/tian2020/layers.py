@@ -1,10 +1,12 @@
 """Figures 4 and 12 of tian2020: four hidden layers."""
 
+import numpy as np
 import xarray as xr
 
 from tutelage.papers.claim import claim
 from tutelage.papers.row import Row
 from tutelage.papers.section import Figure
+from tutelage.papers.simulated import statement
 from tutelage.papers.tian2020 import KEY, notes
 from tutelage.papers.tian2020.drawing import specialization_of_layers
 from tutelage.papers.tian2020.readings import NAMES, Data, Parts, decided
@@ -52,12 +54,35 @@ def uniform(data: Data) -> Parts:
     """Draw Figure 12: strength against correlation with inputs uniform on [-15, 15]."""
     yield from _pictures(data)
     yield from decided(data, _close_to_one, on=LENGTH)
+    yield _strong_unspecialized(data)
 
 
 def _close_to_one(runs: xr.Dataset, level: float) -> list[Row]:
     last = {i: runs[f"mean_correlation_{i}"].isel(epoch=-1).values for i in LAYERS}
     item = "Fig. 12, ρ_mean, layer {}"
     return [claim(KEY, item.format(i), last[i], ">", 0.998, level=level) for i in LAYERS]
+
+
+def _strong_unspecialized(data: Data) -> Row:
+    """Decide whether there are unspecialized student nodes with a large fan-out below layer 4."""
+    counts = {NAMES[setting]: [_strong(runs, i) for i in LAYERS] for setting, runs in data.items()}
+    item = "Sec. 8.17, unspecialized student nodes with large β_kk in layers 1 to 3, three settings"
+    words = "there could be un-specialized student nodes with large β_kk"
+    found = "; ".join(f"{', '.join(map(str, n))} ({name})" for name, n in counts.items())
+    holds = [sum(n[:-1]) > 0 for n in counts.values()]
+    return statement(KEY, item, words, holds, notes.STRONG_UNSPECIALIZED.format(found))
+
+
+def _strong(runs: xr.Dataset, layer: int) -> int:
+    """Count the nodes with a correlation < 0.8 that are stronger than most with > 0.95."""
+    last = runs.isel(epoch=-1)
+    correlation, strength = (
+        last[f"{name}_{layer}"].values for name in ("student_correlation", "strength")
+    )
+    if not np.any(correlation > 0.95):
+        return 0
+    typical = np.median(strength[correlation > 0.95])
+    return int(np.sum(strength[correlation < 0.8] > typical))
 
 
 def _pictures(data: Data) -> Parts:

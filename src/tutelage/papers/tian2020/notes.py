@@ -35,3 +35,14 @@ LATER = (
     "In the text's setting no layer is ahead at epoch 10; layer 1 is at epoch 20 (docs/deep.md)."
 )
 L_SHAPE = "With 20 inputs and the code's rates half of layer 1 is found at epoch 10; with 100 none."
+NECESSARY = (
+    "tian2020, abstract: with equal teacher nodes (p = 0) students with as many nodes as the "
+    "teacher recover all 20 of them (correlation > 0.95) in {}; in the authors' code these end "
+    "with a loss below 10⁻¹⁰, at a critical point. At p = 0.5 they do so in some runs only, and "
+    "10x students in every run."
+)
+STRONG_UNSPECIALIZED = (
+    "tian2020, Sec. 8.17: student nodes with a best correlation < 0.8 whose strength is above the "
+    "median of nodes with > 0.95, in one recorded run of each setting, layers 1 to 4: {}. In layer "
+    "4 β is constant, as in a network of two layers, where Theorem 3 holds."
+)
