@@ -1,6 +1,7 @@
 """Committees, and the scenario of a student that learns from a teacher."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -223,6 +224,14 @@ class Scenario(Numbers):
         object.__setattr__(student, "readout", v)
         other = copy.copy(self)
         object.__setattr__(other, "student", student)
+        return other
+
+    def with_numbers(self, values: Mapping[str, Any]) -> "Scenario":
+        """Return the scenario with other numbers (`tutelage.model.numbers`), one value of each."""
+        other = copy.copy(self)
+        for number in NUMBERS:
+            if number.name in values:
+                object.__setattr__(other, number.name, number.checked(values[number.name]))
         return other
 
     @property

@@ -147,12 +147,16 @@ def evolve_each(
     batch: int = 1,
     tolerance: float = 1e-9,
     method: Method | str | None = None,
-) -> list[xr.Dataset]:
+    last: bool = False,
+) -> xr.Dataset:
     """Integrate runs that share a compiled program (`tutelage.runs.programs`) in one call.
 
     The other arguments are those of `evolve`.  A schedule is the same function in all runs.
     Outcomes are variables, and runs that have diverged are missing afterwards, as in a call of
     `evolve` for several runs.  A run gives the same bits whichever other runs are in the call.
+
+    last: whether to return only the last recorded state that is finite, without times, if its error
+        is finite, too.
     """
     span = Span(recorded_times(times, until), float(until), tolerance)
     rates = [_rates(run.learning_rate, run.readout_rate, span) for run in runs]
@@ -166,8 +170,7 @@ def evolve_each(
     rate = jax.tree.map(lambda *x: x[0] if callable(x[0]) else np.stack(x), *rates)
     start = unchecked(*(np.stack([getattr(run.start, name) for run in runs]) for name in "QRT"))
     scenarios = [run.scenario for run in runs]
-    states = _evolved(scenarios, start, rate, (len(runs),), span, batch, method)
-    return [states.isel(run=run, drop=True) for run in range(len(runs))]
+    return _evolved(scenarios, start, rate, (len(runs),), span, batch, method, last)
 
 
 class Span(NamedTuple):
@@ -195,11 +198,13 @@ def _evolved(
     span: Span,
     batch: int,
     method: Method | str | None,
+    last: bool = False,
 ) -> xr.Dataset:
     """Integrate one run, or a batch of runs of the shape ``runs``.
 
     scenarios: one for all runs, or one per run.
     start, rate: one for all runs, or a leading axis of runs.
+    last: as in `evolve_each`.
     """
     finite_number("tolerance", span.tolerance, at_least=FINEST, hint="tolerance=1e-9")
     listed = scenarios if isinstance(scenarios, list) else [scenarios]
@@ -226,7 +231,13 @@ def _evolved(
         "averages_error_bounds": AVERAGES_ERROR_MEANING,
         "integration_error": NOISE * float(tolerance),
     }
-    states = _dataset(flows, trajectory, teachers, times, outcomes, attrs)
+    same_error = flows[:1] if _have_same_outputs(listed) else flows
+    states = None
+    if last:
+        states = _dataset_of_last(same_error, trajectory, teachers, times, outcomes, attrs)
+    if states is not None:
+        return states
+    states = _dataset(same_error, trajectory, teachers, times, outcomes, attrs)
     if teachers.drift is not None:
         over = (*(("run",) if runs else ()), "time", "teacher", "teacher_2")
         T = teachers.over(states.time.values)
@@ -379,6 +390,40 @@ def _dataset(
     else:
         attrs |= {name: value.item() for name, value in ends.items()}
     return dataset(variables, {"time": time_axis(times), **layout.coordinates}, attrs)
+
+
+def _dataset_of_last(
+    flows: list[Flow],
+    trajectory: Trajectory,
+    teachers: Teachers,
+    times: Float[np.ndarray, " times"],
+    outcomes: np.ndarray,
+    attrs: dict[str, object],
+) -> xr.Dataset | None:
+    """Return the last finite recorded state of every run; None if an error is not finite."""
+    vectors = trajectory.at_every_time(times)
+    finite = np.all(np.isfinite(vectors), axis=-1)
+    place = len(times) - 1 - np.argmax(finite[:, ::-1], axis=1)  # the last one if none is finite
+    runs = np.arange(len(vectors))
+    y, layout = vectors[runs, place], flows[0].layout
+    error = _errors(flows, y, teachers.over(times)[runs, place])
+    if not np.all(np.isfinite(error)):
+        return None
+    ends = {"outcome": outcomes, "ended_at": trajectory.ended_at}
+    variables = {**layout.variables(y, ("run",)), "generalization_error": (("run",), error)}
+    variables |= {name: (("run",), value) for name, value in ends.items()}
+    return dataset(variables, layout.coordinates, attrs)
+
+
+def _have_same_outputs(scenarios: list[Scenario]) -> bool:
+    """Return whether all scenarios have the same networks and scales, and thus the same ε_g."""
+    first = scenarios[0]
+    return all(
+        one.student is first.student
+        and one.teacher is first.teacher
+        and one.output_scale == first.output_scale
+        for one in scenarios
+    )
 
 
 def _errors_of_times(

@@ -26,12 +26,14 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.numbers import NAMES
 from tutelage.runs.programs import program_of
 from tutelage.runs.public_names import public_function
-from tutelage.sweeps.combine import as_dataset, stacked, variables
-from tutelage.sweeps.points import identity
-from tutelage.sweeps.scenarios import NETWORKS, PARTS, with_parts
-from tutelage.sweeps.selection import selected
+from tutelage.sweeps.combine import FAILURE, as_dataset, joined, stacked, variables
+from tutelage.sweeps.points import POINT, identity
+from tutelage.sweeps.scenarios import NETWORKS, PARTS, Scenarios, with_parts
+from tutelage.sweeps.selection import Last, selected, selected_runs
 
 RATES = ("learning_rate", "readout_rate")
+# Variables over time whose last values are computed without the others.
+LAST_VARIABLES = {"Q", "R", "readout", "generalization_error"}
 
 
 class Task(NamedTuple):
@@ -54,13 +56,22 @@ def computed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> xr.
 
     points: key and values of each point.
     """
-    calls = [_attempt(lambda key=key, x=x: arguments(task, key, x)) for key, x in points]
-    results: list[Any] = list(calls)
-    every = [number for number, call in enumerate(calls) if not isinstance(call, str)]
+    known: Scenarios = {}
+    calls = [_attempt(lambda key=key, x=x: arguments(task, key, x, known)) for key, x in points]
+    single = {number: call for number, call in enumerate(calls) if isinstance(call, str)}
+    every = [number for number in range(len(calls)) if number not in single]
+    blocks, order = [], []
     for some in _joint_calls(task.function, calls, every):
-        for number, result in zip(some, _results(task, [calls[n] for n in some]), strict=True):
-            results[number] = result
-    return stacked(results)
+        results = _results(task, [calls[n] for n in some])
+        if isinstance(results, xr.Dataset):
+            blocks.append(results)
+            order += some
+        else:
+            single |= zip(some, results, strict=True)
+    if single:
+        blocks.append(stacked(list(single.values())))
+        order += single
+    return joined(blocks).isel({POINT: np.argsort(order, kind="stable")})
 
 
 def timed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[xr.Dataset, float]:
@@ -69,8 +80,13 @@ def timed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[
     return computed(task, points), time.perf_counter() - begun
 
 
-def arguments(task: Task, key: str, values: Mapping[str, object]) -> dict[str, Any]:
-    """Return the arguments of the call at a point: with its scenario, and its seed."""
+def arguments(
+    task: Task, key: str, values: Mapping[str, object], known: Scenarios | None = None
+) -> dict[str, Any]:
+    """Return the arguments of the call at a point: with its scenario, and its seed.
+
+    known: a cache of scenarios for calls with the same objects as values.
+    """
     own = _parameters_of(task.function)
     given = {**task.fixed, **values}
 
@@ -84,7 +100,7 @@ def arguments(task: Task, key: str, values: Mapping[str, object]) -> dict[str, A
     parts = {name: x for name, x in given.items() if is_part(name, x)}
     call = {name: x for name, x in given.items() if name not in parts}
     if parts:
-        call["scenario"] = with_parts(call["scenario"], parts)
+        call["scenario"] = with_parts(call["scenario"], parts, known)
     if task.seed is not None:
         call["seed"] = seed_of(task.seed, key)
     return call
@@ -131,24 +147,40 @@ def _joint_calls(function: str, calls: Sequence[Any], numbers: Sequence[int]) ->
     ]
 
 
-def _results(task: Task, calls: Sequence[dict[str, Any]]) -> list[Any]:
-    """Compute a joint call; if it fails, compute each of its calls separately."""
+def _results(task: Task, calls: Sequence[dict[str, Any]]) -> xr.Dataset | list[Any]:
+    """Compute a joint call; if it fails, compute each of its calls separately.
 
-    def result(attempt: object) -> Any:
-        if task.keep is None and not isinstance(attempt, xr.Dataset | list | tuple):
-            return _attempt(lambda: variables(attempt))
-        return _attempt(lambda: selected(as_dataset(attempt), task.keep))
-
+    A joint call returns a Dataset along ``point``, other calls return a list of results.
+    """
     if task.function == "online.evolve" and _joint_key(calls[0]) is not None:
-        attempt = _attempt(lambda: evolved(calls))
-        if not isinstance(attempt, str):
-            return [result(run) for run in attempt]
+        runs = _attempt(lambda: evolved(calls, task.keep))
+        if not isinstance(runs, str):
+            part = _attempt(lambda: selected_runs(runs, task.keep))
+            return [part] * len(calls) if isinstance(part, str) else _points_of_runs(part)
         if len(calls) > 1:
-            return [one for call in calls for one in _results(task, [call])]
-        return [attempt]
+            every = [_results(task, [call]) for call in calls]
+            return [one for results in every for one in _listed(results)]
+        return [runs]
     (call,) = calls
     attempt = _attempt(lambda: public_function(task.function, "function")(**call))
-    return [attempt if isinstance(attempt, str) else result(attempt)]
+    if isinstance(attempt, str):
+        return [attempt]
+    if task.keep is None and not isinstance(attempt, xr.Dataset | list | tuple):
+        return [_attempt(lambda: variables(attempt))]
+    return [_attempt(lambda: selected(as_dataset(attempt), task.keep))]
+
+
+def _points_of_runs(runs: xr.Dataset) -> xr.Dataset:
+    """Return runs as points that have not failed."""
+    points = runs.rename_dims(run=POINT)
+    return points.assign({FAILURE: (POINT, np.full(points.sizes[POINT], "", dtype="<U1"))})
+
+
+def _listed(results: xr.Dataset | list[Any]) -> list[Any]:
+    """Return the results of one call as a list for `stacked`."""
+    if isinstance(results, list):
+        return results
+    return [results.isel({POINT: 0}, drop=True).drop_vars(FAILURE)]
 
 
 def _joint_key(call: Mapping[str, Any]) -> Hashable:
@@ -182,13 +214,16 @@ def _runs_at_once(call: Mapping[str, Any]) -> int:
     return 1 if isinstance(methods, Conditional | str) else LANES
 
 
-def evolved(calls: Sequence[Mapping[str, Any]]) -> list[xr.Dataset]:
-    """Integrate runs of `evolve` whose calls differ in numbers only."""
+def evolved(calls: Sequence[Mapping[str, Any]], keep: object) -> xr.Dataset:
+    """Integrate runs of `evolve` whose calls differ in numbers only; return them along ``run``."""
     from tutelage.online.trajectory import Run, evolve_each
 
     def split(call: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
         own = {name: x for name, x in call.items() if name in Run._fields}
         return own, {name: x for name, x in call.items() if name not in own}
 
-    runs = evolve_each([Run(**split(call)[0]) for call in calls], **split(calls[0])[1])
-    return [run.drop_dims("teacher_2", errors="ignore") for run in runs]
+    last = isinstance(keep, Last) and set(keep.names) <= LAST_VARIABLES
+    runs = [Run(**split(call)[0]) for call in calls]
+    return evolve_each(runs, **split(calls[0])[1], last=last).drop_dims(
+        "teacher_2", errors="ignore"
+    )

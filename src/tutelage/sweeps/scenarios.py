@@ -5,13 +5,14 @@ The parts are the arguments of the constructors of `Scenario` and `Committee`.  
 on set those of one of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 
 from tutelage._checks import InputError
 from tutelage.model import Committee, Scenario
+from tutelage.model.numbers import NAMES
 from tutelage.runs.provenance import constructor
 
 NETWORKS = ("student", "teacher")
@@ -24,8 +25,14 @@ PARTS = (
 )
 
 
-def with_parts(scenario: Any, parts: Mapping[str, Any]) -> Any:
+# Scenarios with replaced parts, by the identity of the first scenario and of its parts.
+Scenarios = dict[Hashable, Any]
+
+
+def with_parts(scenario: Any, parts: Mapping[str, Any], known: Scenarios | None = None) -> Any:
     """Return the scenario with some parts replaced.
+
+    known: a cache for calls with the same objects, which have to exist as long as the cache.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())
@@ -33,6 +40,13 @@ def with_parts(scenario: Any, parts: Mapping[str, Any]) -> Any:
     >>> other.teacher.activation.name, other.weight_decay
     ('Erf', 0.1)
     """
+    if known is not None and isinstance(scenario, Scenario):
+        numbers = {n: x for n, x in parts.items() if n in NAMES and isinstance(x, int | float)}
+        others = {name: x for name, x in parts.items() if name not in numbers}
+        key = (id(scenario), *((name, id(x)) for name, x in others.items()))
+        if key not in known:
+            known[key] = with_parts(scenario, others)
+        return known[key].with_numbers(numbers)
     if not parts:
         return scenario
     kind = type(scenario)

@@ -67,16 +67,34 @@ def selected(result: xr.Dataset, keep: object) -> xr.Dataset:
     return _at_the_end(part, names) if isinstance(keep, Last) else part
 
 
+def selected_runs(runs: xr.Dataset, keep: object) -> xr.Dataset:
+    """Return `selected` of every run of a Dataset along ``run``.
+
+    If the Dataset has no times, its variables are the last values already.
+    """
+    without_times = isinstance(keep, Last) and "time" not in runs.dims
+    return selected(runs, keep.names if without_times and isinstance(keep, Last) else keep)
+
+
 def _at_the_end(part: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
+    """Replace curves by their last finite values; with a dimension ``run``, those of each run."""
+    values = {}
     for name in names:
-        if "time" not in part[name].dims:
+        curve = part.variables[name]
+        if "time" not in curve.dims:
             allowed = "only a curve over time has a last value"
             raise InputError("keep", repr(name), allowed, f'keep="{name}"')
-        curve = part[name].transpose("time", ...)
-        finite = np.isfinite(curve.values).reshape(len(curve), -1).all(axis=1)
-        place = int(np.flatnonzero(finite)[-1]) if finite.any() else len(curve) - 1
-        part = part.assign({name: curve.isel(time=place, drop=True)})
-    return part.drop_dims("time", errors="ignore")
+        leading = tuple(dim for dim in curve.dims if dim == "run")
+        curve = curve.transpose(*leading, "time", ...)
+        axis, times = len(leading), curve.sizes["time"]
+        finite = np.isfinite(curve.values).reshape(*curve.shape[: axis + 1], -1).all(axis=-1)
+        place = times - 1 - np.argmax(np.flip(finite, axis), axis=axis)  # the last one if none is
+        index = np.expand_dims(place, tuple(range(axis, curve.ndim)))
+        last_values = np.take_along_axis(curve.values, index, axis).squeeze(axis)
+        dims = tuple(dim for dim in curve.dims if dim != "time")
+        values[name] = xr.Variable(dims, last_values, curve.attrs)
+    rest = part.drop_vars(names).drop_dims("time", errors="ignore")
+    return rest.assign_coords(part.drop_dims("time").coords).assign(values)
 
 
 def _names(argument: str, names: Any) -> tuple[str, ...]:
