@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 from tutelage._checks import InputError, check_float64, is_number, is_traced, short_repr
-from tutelage._names import WORKERS, bind_arguments
+from tutelage._names import WORKERS, Parameters, bind_arguments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,25 +64,39 @@ def validated(function: Function) -> Function:
     tutelage._checks.InputError: times: got 2.5, but it has to be a whole number.
     """
     signature = inspect.signature(function)
+    parameters = Parameters(signature)
     called = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def entered(*args: Any, **options: Any) -> Any:
         check_float64()
-        kinds, call = _kinds(function), bind_arguments(signature, called, args, options)
-        for name, value in call.arguments.items():
-            kind = kinds.get(name, Any)
-            if not fits(value, kind):
-                refuse(name, value, kind)
-            if isinstance(value, np.ndarray) and value.ndim == 0 and kind is float:
-                call.arguments[name] = value[()]
-            elif isinstance(value, Rational) and float in (kind, *get_args(kind)):
-                call.arguments[name] = _as_number(name, value)
-            elif isinstance(value, np.integer) and int in (kind, *get_args(kind)):
-                call.arguments[name] = int(value)
+        kinds, arguments = _kinds(function), parameters.bound(args, options)
+        if arguments is not None:
+            return function(**_converted(arguments, kinds))
+        call = bind_arguments(signature, called, args, options)
+        call.arguments.update(_converted(call.arguments, kinds))
         return function(*call.args, **call.kwargs)
 
     return entered  # type: ignore[return-value]
+
+
+def _converted(arguments: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse arguments of other types than their annotations; convert numbers to plain ones."""
+    converted = dict(arguments)
+    for name, value in arguments.items():
+        kind = kinds.get(name, Any)
+        if not fits(value, kind):
+            refuse(name, value, kind)
+        if value is None or type(value) is float:
+            continue
+        if isinstance(value, np.ndarray):
+            if value.ndim == 0 and kind is float:
+                converted[name] = value[()]
+        elif isinstance(value, Rational) and float in (kind, *get_args(kind)):
+            converted[name] = _as_number(name, value)
+        elif isinstance(value, np.integer) and int in (kind, *get_args(kind)):
+            converted[name] = int(value)
+    return converted
 
 
 @cache
@@ -99,9 +113,9 @@ def fits(value: object, kind: Any) -> bool:
     >>> fits(3, int), fits(True, int), fits(2, float | None), fits("a", Literal["b"])
     (True, False, True, False)
     """
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is Any:
+    if kind is Any or type(value) is kind:
         return True
+    origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return any(fits(value, one) for one in inner)
     if origin is Literal:

@@ -20,6 +20,9 @@ ROUNDING = 1e-12
 # Equations multiply up to four numbers: products of larger numbers overflow, products of smaller
 # ones underflow.
 LARGEST_NUMBER = 1e75
+TINY = float(np.finfo(float).tiny)
+# Types whose values are never traced.
+UNTRACED = frozenset({float, int, bool, str, type(None), np.ndarray, np.float64})
 # Characters of a value that a message shows.
 REPR_LENGTH = 60
 
@@ -75,6 +78,8 @@ def is_traced(value: object) -> bool:
     """Return whether a value is traced by ``jit``, ``grad`` or ``vmap``, so that its numbers are
     unknown.
     """
+    if type(value) in UNTRACED:
+        return False
     import jax
 
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
@@ -277,6 +282,9 @@ def covariance(
     array = finite_array(argument, value)
     covariance_shape(argument, array.shape, size)
     scale = np.max(np.abs(array), axis=(-2, -1), initial=0.0)
+    if np.array_equal(array, np.swapaxes(array, -1, -2)):
+        _positive_semidefinite(argument, array, rounding * scale)
+        return array.copy()
     asymmetry = np.max(np.abs(array - np.swapaxes(array, -1, -2)), axis=(-2, -1), initial=0.0)
     if np.any(asymmetry > rounding * scale):
         where = _worst(asymmetry / np.where(scale > 0, scale, 1.0))
@@ -292,7 +300,7 @@ def covariance(
 
 
 def _positive_semidefinite(argument: str, array: np.ndarray, allowed: np.ndarray) -> None:
-    shift = (allowed + np.finfo(float).tiny)[..., None, None] * np.eye(array.shape[-1])
+    shift = (allowed + TINY)[..., None, None] * np.eye(array.shape[-1])
     try:  # ten times cheaper than eigenvalues, which are needed only for the message
         np.linalg.cholesky(array + shift)
         return

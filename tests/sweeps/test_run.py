@@ -76,7 +76,9 @@ def test_so_it_does_with_units_of_every_kind(student, teacher, start, monkeypatc
 def test_parameters_of_units_and_starts_are_points_of_one_call(monkeypatch):
     calls = []
     evolved = compute.evolved
-    monkeypatch.setattr(compute, "evolved", lambda some: calls.append(len(some)) or evolved(some))
+    monkeypatch.setattr(
+        compute, "evolved", lambda some, keep: calls.append(len(some)) or evolved(some, keep)
+    )
     starts = [START, tl.Overlaps(Q=[[0.5]], R=[[0.0]], T=[[1.0]])]
     units = [tl.LeakyReLU(0.1), tl.LeakyReLU(0.3)]
     run = tl.sweeps.run(
@@ -100,7 +102,9 @@ def test_parameters_of_units_and_starts_are_points_of_one_call(monkeypatch):
 def test_readouts_are_swept_in_one_call(monkeypatch):
     calls = []
     evolved = compute.evolved
-    monkeypatch.setattr(compute, "evolved", lambda some: calls.append(len(some)) or evolved(some))
+    monkeypatch.setattr(
+        compute, "evolved", lambda some, keep: calls.append(len(some)) or evolved(some, keep)
+    )
     result = study({"readout": [[0.5], [2.0]], "readout_decay": [0.0]}, learning_rate=0.5)
     assert calls == [2]
     for number, v in enumerate([0.5, 2.0]):

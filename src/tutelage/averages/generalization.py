@@ -105,7 +105,10 @@ def coefficients(scenario: Scenario, xp: ArrayModule = jnp) -> Float[AnyArray, "
     xp: the module of arrays, `jax.numpy` or `numpy`, which has nothing to compile.
     """
     s_K, s_M = scenario.output_scale
-    v, teachers = (xp.asarray(c.weights) for c in (scenario.student, scenario.teacher))
+    v, teachers = (
+        xp.ones((1, c.units)) if c.readout is None else xp.asarray(c.readout)
+        for c in (scenario.student, scenario.teacher)
+    )
     r: Array = xp.concatenate([-s_K * v, s_M * teachers], axis=-1)
     return r
 

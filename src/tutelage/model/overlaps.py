@@ -102,7 +102,13 @@ class Overlaps(Module):
         """The smallest ``rounding`` with which these overlaps pass validation."""
         needed = ROUNDING
         Q, R, T = (np.asarray(x) for x in (self.Q, self.R, self.T))
-        for C in (Q, T, _blocks(np, Q, R, T)):
+        whole = _blocks(np, Q, R, T)
+        try:  # a matrix with a Cholesky factor has no negative eigenvalue beyond its rounding
+            np.linalg.cholesky(whole)
+            return needed
+        except np.linalg.LinAlgError:
+            pass
+        for C in (Q, T, whole):
             scale = np.max(np.abs(C), axis=(-2, -1)) + np.finfo(float).tiny
             lowest = np.min(np.linalg.eigvalsh(C)[..., 0] / scale)
             needed = max(needed, -2 * float(lowest))

@@ -1,6 +1,6 @@
 """Datasets of curves, and the coordinates by which runs are selected."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -31,10 +31,11 @@ def dataset(
     coordinates: Mapping[str, object],
     attrs: Mapping[str, object] | None = None,
 ) -> xr.Dataset:
-    """Make a Dataset of new arrays, in a third of the time of its constructor.
+    """Make a Dataset of new arrays, in a tenth of the time of its constructor.
 
-    Arrays are not inspected, and indexes of equal coordinates are cached.  (xarray imports Dask, if
-    it is installed, to check whether a coordinate is a Dask array: 0.3 CPU s.)
+    Arrays are not inspected, variables are not aligned, and indexes of equal coordinates are
+    cached.  (The constructor imports Dask, if it is installed, to check whether a coordinate is a
+    Dask array: 0.3 CPU s.)
 
     coordinates: the values of each dimension, or its name, values and attributes.
 
@@ -42,14 +43,19 @@ def dataset(
     >>> curve.identical(xr.Dataset({"error": ("time", np.zeros(3))}, {"time": np.arange(3)}))
     True
     """
-    indexes, indexed = {}, {}
+    indexes: dict[Hashable, Any] = {}
+    indexed: dict[Hashable, xr.Variable] = {}
     for name, values in coordinates.items():
         _, array, attributes = values if isinstance(values, tuple) else (name, values, {})
         key = (name, array.tobytes(), array.dtype.str, tuple(attributes.items()))
         make = _coordinate if array.size <= MAX_CACHED_NUMBERS else _coordinate.__wrapped__
         indexes[name], indexed[name] = make(*key)
     data = {name: xr.Variable(*variable, fastpath=True) for name, variable in variables.items()}
-    return xr.Dataset(data, coords=xr.Coordinates(indexed, indexes), attrs=attrs)
+    # Datasets share the indexes, but not the attributes of their coordinates.
+    coords = {name: variable.copy(deep=False) for name, variable in indexed.items()}
+    return xr.Dataset._construct_direct(
+        data | coords, set(coords), attrs=dict(attrs or {}), indexes=indexes
+    )
 
 
 @lru_cache(MAX_CACHED_COORDINATES)

@@ -11,7 +11,7 @@ import inspect
 import json
 import platform
 from collections.abc import Callable, Mapping
-from functools import cache, partial, wraps
+from functools import cache, lru_cache, partial, wraps
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -20,12 +20,15 @@ import xarray as xr
 
 from tutelage import __version__
 from tutelage._arguments import validated
+from tutelage._names import Parameters
 from tutelage.runs.public_names import UNRECORDED, name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Larger arrays are not written into attributes.
 MAX_WRITTEN_NUMBERS = 10_000
+# Texts of arrays in the cache, and the size of an array without a text there.
+MAX_CACHED_ARRAYS, MAX_CACHED_SIZE = 16, 1000
 # Marks a value that cannot be written, with the reason.
 UNWRITTEN = "not written"
 NEEDED = inspect.Parameter.empty
@@ -52,6 +55,8 @@ def recorded(
     if function is None:
         return partial(recorded, name=name, from_variables=from_variables)
     signature = inspect.signature(function)
+    parameters = Parameters(signature)
+    defaults = {name: p.default for name, p in signature.parameters.items()}
     enter = validated(function)
     called = name or f"{function.__module__.split('.')[1]}.{function.__name__}"
     left_out = {*UNRECORDED, *(from_variables or ())}
@@ -59,9 +64,13 @@ def recorded(
     @wraps(function)
     def computed(*args: Any, **options: Any) -> xr.Dataset:
         result = enter(*args, **options)
-        call = signature.bind(*args, **options)
-        call.apply_defaults()
-        given = {name: x for name, x in call.arguments.items() if name not in left_out}
+        arguments = parameters.bound(args, options)
+        if arguments is None:
+            call = signature.bind(*args, **options)
+            call.apply_defaults()
+            arguments = call.arguments
+        every = {name: arguments.get(name, default) for name, default in defaults.items()}
+        given = {name: x for name, x in every.items() if name not in left_out}
         attrs = {name: attribute(value) for name, value in given.items()}
         result.attrs = {"computed_by": called, **result.attrs, **attrs, **versions()}
         return result  # type: ignore[no-any-return]
@@ -87,6 +96,18 @@ def attribute(value: object) -> Any:
     >>> attribute(0.5), attribute("gaussian"), attribute([1, 2]), attribute(None)
     (0.5, 'gaussian', '[1, 2]', 'null')
     """
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.size < MAX_CACHED_SIZE:
+        return _text_of_array(value.tobytes(), value.dtype.str, value.shape)
+    return _attribute(value)
+
+
+@lru_cache(MAX_CACHED_ARRAYS)
+def _text_of_array(content: bytes, dtype: str, shape: tuple[int, ...]) -> Any:
+    """Return the attribute of an array: the recorded times are the same in many calls."""
+    return _attribute(np.frombuffer(content, dtype).reshape(shape))
+
+
+def _attribute(value: object) -> Any:
     plain = described(value)
     if isinstance(plain, int | float) and not isinstance(plain, bool):
         return plain

@@ -1,6 +1,6 @@
 """Piecewise linear units: ⟨δ_i δ_k⟩ as a sum of moments of signs, each computed once."""
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -24,6 +24,8 @@ from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
 # With more fields the kernel takes seconds longer to compile.
 MAX_FIELDS_OF_ONE_KERNEL = 12
+# Coefficients in the cache: those of the last networks.
+MAX_CACHED_WEIGHTS = 16
 
 
 class SignMoments(Moments):
@@ -86,7 +88,9 @@ class SignMoments(Moments):
         """Return the coefficients of all moments, by NumPy: JAX takes milliseconds for them."""
         with jax.ensure_compile_time_eval():  # NumPy also while JAX compiles a user's function
             G = couplings(self.scenario, np)
-        return self.sums.weights(self._parts(G, np))
+        parts, units = self._parts(G, np), (self.scenario.student, self.scenario.teacher)
+        forms = (form_of(committee.activation) for committee in units)
+        return _weights_of(self.scenario.K, self.scenario.M, *forms, parts.tobytes(), len(parts))
 
     def error(self, overlaps: Overlaps) -> float:
         return EXACT
@@ -96,6 +100,16 @@ def has_known_slopes(*units: Activation) -> bool:
     """Whether units are piecewise linear with known slopes."""
     forms = (g.closed_form for g in units)
     return all(form is not None and form.is_homogeneous and form.is_static for form in forms)
+
+
+@lru_cache(MAX_CACHED_WEIGHTS)
+def _weights_of(
+    K: int, M: int, g: ClosedForm, h: ClosedForm, parts: bytes, pairs: int
+) -> Float[np.ndarray, "pairs moments"]:
+    """Return `Sums.weights`, read-only, of the bytes of `SignMoments._parts`."""
+    weights = _written_out(K, M, g, h).weights(np.frombuffer(parts).reshape(pairs, -1))
+    weights.flags.writeable = False
+    return weights
 
 
 @cache
