@@ -96,7 +96,11 @@ def attribute(value: object) -> Any:
     >>> attribute(0.5), attribute("gaussian"), attribute([1, 2]), attribute(None)
     (0.5, 'gaussian', '[1, 2]', 'null')
     """
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.size < MAX_CACHED_SIZE:
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "biuf"
+        and value.size < MAX_CACHED_SIZE
+    ):
         return _text_of_array(value.tobytes(), value.dtype.str, value.shape)
     return _attribute(value)
 
