@@ -35,8 +35,8 @@ def generalization_error(
 
     Args:
         scenario: student and teacher.
-        overlaps: Q, R and T, with any leading axes; T has to be the scenario's, unless it changes
-            with time, as that of teachers does that drift and are not orthogonal.
+        overlaps: Q, R and T, with any leading axes; T has to equal the scenario's, except for
+            drifting teachers that are not orthogonal, whose T changes with time.
         method, return_error: as in `tutelage.averages.i2`.
 
     Returns:

@@ -28,9 +28,8 @@ def hessian(
 
         tl.spectra.hessian_eigenvalues(*tl.bridge.hessian(model, loss, data))
 
-    Parameters are in float64.  A model of Flax or Equinox evaluates itself, whatever it is made of;
-    of PyTorch, Keras and arrays the dense layers and the functions between them are evaluated by
-    JAX.
+    Parameters are in float64.  Models of Flax and Equinox are evaluated as a whole; for PyTorch,
+    Keras and arrays JAX evaluates the dense layers and the functions between them.
 
     Args:
         model: anything that `describe` reads.
@@ -44,7 +43,7 @@ def hessian(
         An `Objective`, the pair (loss, parameters).
 
     Raises:
-        InputError: if the model cannot be evaluated so, or has no such part.
+        InputError: if the model cannot be evaluated in this way, or has no such part.
 
     >>> import numpy as np, tutelage as tl
     >>> w, x, t = np.array([[1.0, 2.0]]), np.eye(2), np.zeros((2, 1))

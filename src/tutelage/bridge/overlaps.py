@@ -47,9 +47,9 @@ def overlaps(
         layer: the name of a layer, or that of the student's and that of the teacher's, where a
             network has more than one hidden layer (`describe` lists the names).  Only its weights
             are taken then, and nothing is asked of the rest of the network.
-        scaled: whether fields are w·ξ/√N, with weights of order one, and not w·ξ; Q is w·w'/N
-            then.  By default a model is asked, by evaluating it; weights alone are taken as those
-            of fields w·ξ, and refused if their components look like numbers of variance 1.
+        scaled: whether fields are w·ξ/√N, with weights of order one, and not w·ξ; Q is w·w'/N then.
+            By default a model is evaluated to find out; bare weights count as those of fields w·ξ,
+            and are refused if their components look like numbers of variance 1.
 
     Raises:
         InputError: if they are no networks with one hidden layer of the same inputs.

@@ -100,16 +100,17 @@ def predict(
     departs.
 
     With d_ct the deviation of an overlap, a readout or ε_g at a time from the equations, and s_ct
-    its root mean square over simulated networks of the same N, batch and start, the run is as far
-    away as max |d_ct|/s_ct; how far chance goes is the same number of each of the networks.
+    its root mean square over simulated networks of the same N, batch and start, the deviation of
+    the run is max |d_ct|/s_ct; its distribution by chance is that of the same number for each of
+    the networks.
 
     If they differ, these causes are tested: momentum and weight decay of
     ``Recorder(optimizer=...)``; optimizers other than gradient descent, and dropout; a learning
     rate or a batch that is wrong by a factor (dR/dα is proportional to η, so that the record
     shows its rate: one that is far off is reported before anything is computed); batches that are
-    not small beside N; a second layer, or biases, that move although the theory has them fixed; and
-    with ``Recorder(inputs=...)`` structure of the inputs, fields that are not Gaussian, and an
-    error on the data that is not that of the overlaps.
+    not small compared with N; a second layer, or biases, that move although the theory has them
+    fixed; and with ``Recorder(inputs=...)`` structure of the inputs, fields that are not Gaussian,
+    and an error on the data that is not that of the overlaps.
 
     Args:
         record: one run, from `Recorder.dataset`, perhaps saved and loaded.

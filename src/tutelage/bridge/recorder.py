@@ -129,18 +129,18 @@ class Recorder:
 
     Args:
         teacher: anything that `describe` reads.
-        learning_rate: of the first layer, as the optimizer has it: a number.  With momentum μ it
-            may be learning_rate/(1 - μ), as which momentum acts on-line.  None takes that of the
-            optimizer.
+        learning_rate: that of the optimizer for the first layer, a number. With momentum μ it may
+            include the factor 1/(1 - μ) by which momentum increases it on-line. None reads it from
+            the optimizer.
         every: steps between two records; by default about N/5.
         readout_rate: of the second layer, as the optimizer has it; 0 if that does not learn.
-        batch: examples for each step, of whose errors the mean is taken.
+        batch: examples per step; a step uses the mean of their errors.
         loss: "half" for ½ Σ_c (σ_c - τ_c)², "mean" for the mean of (σ_c - τ_c)² over outputs.
         most: largest number of records; when there are more, every second one is dropped, and the
             steps between two are doubled.
         inputs: rows of the data, shape (examples, N).  If they have structure their covariance
-            enters the overlaps; how Gaussian the fields are is looked at on them at the start and
-            at the end, for `predict`.
+            enters the overlaps; the kurtosis of the fields is measured on them at the start and at
+            the end, for `predict`.
         activation, scaled: as for `tutelage.bridge.scenario`.
         optimizer: whose name, learning rate, momentum and weight decay are stored in the record,
             for `predict`: a PyTorch or Keras optimizer, or a mapping such as
@@ -156,7 +156,7 @@ class Recorder:
             ``mlflow.log_metrics``.
 
     Raises:
-        InputError: if an argument, or the first student, is nothing that the theory covers.
+        InputError: if an argument, or the first student, is not covered by the theory.
     """
 
     @validated

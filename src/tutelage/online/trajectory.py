@@ -84,7 +84,7 @@ def evolve(
             student's readout is fixed, otherwise it is the start of the readout.  In the limit η →
             0 it is measured in units of η.
         weight_decay: a schedule γ(time) >= 0 written with ``jax.numpy``, instead of the number of
-            the scenario; None keeps that.
+            the scenario, which None selects.
         batch: b = O(1) examples for each step, which takes the mean of their gradients: α is
             steps/N, and the terms in η² are divided by b.
         tolerance: of the integration, relative and absolute for each step.
@@ -102,14 +102,14 @@ def evolve(
         - ``ended_at``: the time at which the run ended.
 
         The attribute ``averages_error`` bounds, at the start, the error of the averages ⟨δ_i v⟩ and
-        ⟨δ_i δ_k⟩ of which the right-hand sides are made: 1e-10 where they are exact, that of the
-        quadrature or series else; for several runs the largest.  What it does to a curve grows with
-        its length.  A generalization error below ``integration_error``, ten tolerances, is that
-        of the integration.
+        ⟨δ_i δ_k⟩ in the right-hand sides: 1e-10 where they are exact, that of the quadrature or
+        series else; for several runs the largest.  Its effect on a curve grows with the length of
+        the curve.  A generalization error below ``integration_error``, ten tolerances, is that of
+        the integration.
 
-        For one run these are attributes; a run that has ended by itself has its end as the last
-        time, instead of those that come later.  After their end, converged runs have their last
-        state, and diverged runs are missing (NaN).
+        For one run these are attributes; a run that ends early has its end as the last time, and no
+        later times.  After their end, converged runs have their last state, and diverged runs are
+        missing (NaN).
 
     Raises:
         InputError: if an argument cannot be used, before any work.

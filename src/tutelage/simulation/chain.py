@@ -94,9 +94,9 @@ def chain(
         dimension: N >= K + M.
         until: the last time α > 0.
         readout_rate: η_v >= 0 of the second layer, or a schedule; with 0 it is fixed.
-        weight_decay: a schedule γ(α) instead of the number of the scenario; None keeps that.
+        weight_decay: a schedule γ(α) instead of the number of the scenario, which None selects.
         runs: how many networks.
-        seed: a whole number; what a run does depends on it and on the number of the run alone.
+        seed: a whole number; a run depends on the seed and on its own number only.
         times: when to record, rounded to whole examples; by default 401 equidistant times.
         batch: b, examples for each step; time is α = steps/N, and every step has new ones.
         checkpoint: a file name.  The runs are written to it twice a minute and when interrupted;

@@ -153,16 +153,16 @@ def compare(
     At finite N the mean itself deviates by O(1/N), as the variance does: both are the first terms
     of one expansion.  The deviation ``bias`` · (largest variance of any component up to this
     time)/(largest overlap) is what may be allowed; for ReLU networks with one and two units and η
-    from 0.1 to 1.5 the bias was between 0.5 and 2.1 times the variance.  Where runs scatter by
-    more than a tenth of the largest overlap the expansion means nothing, and no more is allowed
-    than at a tenth.  Without any, every theory is rejected once n exceeds N or so.  That a
+    from 0.1 to 1.5 the bias was between 0.5 and 2.1 times the variance.  Where runs scatter by more
+    than a tenth of the largest overlap the expansion is not valid, and the allowed bias is that at
+    a tenth. Without an allowed bias every theory is rejected once n exceeds N or so.  That a
     deviation is within this bound does not show that it is of order 1/N: runs at other N do
     (`finite_size`).
 
     Args:
         theory: from `tutelage.online.evolve`, one run; splines give the times in between.
         runs: from `tutelage.simulation.chain` or `network`; enough for the level: 8 for 0.01.
-            As they are: once relabelled by `aligned`, they no longer start as the theory does.
+            Not relabelled: the output of `aligned` has other starts than the theory.
             Where chance decides when and how they specialize, they do not follow the theory
             beyond the plateau; ``runs.sel(time=slice(0, 15))`` compares what comes before.
         level: the probability to reject correct theory.

@@ -32,8 +32,8 @@ def escape_times(
     Args:
         runs: from `tutelage.simulation.chain` or `network`.
         height: ε_g of the plateau, such as ``tl.online.plateau(...).height.value``.  By default the
-            error within a tenth of which the runs spend most of their time, all taken together,
-            among those above twice the smallest of all; give it where there are several plateaus.
+            error near which (within a tenth) all runs together spend most of their time, among
+            errors above twice the smallest; pass it if there are several plateaus.
         fraction: of the height, between 0 and 1.
 
     Returns:

@@ -35,7 +35,7 @@ def random_start(
     both are drawn directly (Bartlett 1933), at a cost that does not grow with N.
 
     Args:
-        scenario: whose teacher the students have random overlaps with.
+        scenario: student and teacher; students have random overlaps with its teacher.
         dimension: N >= K + M.
         student_norm: typical |J_i| > 0, one number or one for each student; 0.5 in straat2019,
             Fig. 1 (Q = 0.25).

@@ -25,7 +25,7 @@ def summary(
 
     mean = Σ x_r/n,   spread² = Σ (x_r - mean)²/(n - 1),   standard error = spread/√n
 
-    Runs that have diverged are missing from then on: at each time n counts those that are there.
+    Diverged runs are missing after their divergence: n is the number of runs present at each time.
     Which unit takes which teacher may differ from run to run; use `aligned` first where it does.
 
     Args:
@@ -34,7 +34,7 @@ def summary(
 
     Returns:
         A Dataset over ``time`` with the means under the names Q, R, generalization_error and
-        whatever else was observed, so that what draws a run draws them, too; for each of them
+        further observables, so that figures of runs also draw these means; for each of them
         ``NAME_spread``, ``NAME_standard_error`` and ``NAME_quantile`` (with the dimension
         ``quantile``); ``present``, the number n of runs at each time; attributes ``run_count``
         and ``diverged``.  With a single run spread and standard error are missing.

@@ -66,7 +66,7 @@ def density(
     Returns:
         A Dataset over ``eigenvalue``: density and its standard error density_error; nodes and
         weights with the dimensions probe and step, from which `spectral_mean` takes any average
-        over the spectrum; the width that was taken.
+        over the spectrum; and the width.
 
     Raises:
         InputError: if an argument cannot be used.

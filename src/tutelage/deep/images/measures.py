@@ -37,14 +37,14 @@ def channel_correlations(
 
         ρ_kj = ⟨(f_k - ⟨f_k⟩)(f*_j - ⟨f*_j⟩)⟩ / (σ_k σ*_j)
 
-    with averages over all images and all pixels: a channel is one node that looks at many places
+    with averages over all images and all pixels: a channel is one node at many places
     (tian2020, Section 6, speaks of N evaluation samples only).  A channel that is constant has
     the correlation 0.
 
     Args:
         student, teacher: of the same depth.
         images: of shape (images, height, width, colours).
-        scale: mean and deviation of the colours that are taken out first, if any.
+        scale: mean and deviation of the colours, which are removed first, if given.
 
     Returns:
         For l = 1, …, L-1 an array of shape (n_l, m_l).

@@ -28,9 +28,10 @@ def channel_strengths(
 
     s_k = ‖v_k‖ √⟨f_k²⟩
 
-    v_k are all weights that leave channel k, the average is over images and pixels.  A ReLU lets
-    a factor go from the weights before it to those after it: unlike ‖v_k‖ alone, by which
-    tian2020 orders teacher nodes with filters of length 1, s_k does not depend on that factor.
+    v_k are all weights that leave channel k, the average is over images and pixels.  A factor can
+    move through a ReLU from the weights before it to the weights after it: unlike ‖v_k‖ alone, by
+    which tian2020 orders teacher nodes with filters of length 1, s_k does not depend on that
+    factor.
     """
     images, scale = checked_images(network, images), checked_scale(scale)
     squares = None
@@ -89,7 +90,7 @@ def prune_channels(
         images: on which activations are measured.
         keep: the fraction of the channels of a layer that remains, greater than 0 and at most 1;
             the number is rounded, and at least one remains.
-        scale: mean and deviation of the colours that are taken out first, if any.
+        scale: mean and deviation of the colours, which are removed first, if given.
 
     >>> from tutelage.deep.images import convnet
     >>> x = np.random.default_rng(0).normal(size=(5, 8, 8, 3)).astype("f")

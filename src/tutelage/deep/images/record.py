@@ -60,7 +60,7 @@ def train_on_images(
         images, evaluation_loss and training_loss, the mean of (f*_L - f_L)², which is missing at
         the start and after a divergence; and for each hidden layer teacher_correlation_l and
         winner_l; attributes teacher_accuracy as pre-trained, pruned and tuned; ``outcome``,
-        "reached", "diverged" or, in a study that has not come to its end, "interrupted".
+        "reached", "diverged" or, in an unfinished study, "interrupted".
     """
     checked = [positive_integer("multiples", m, "(1, 2, 5)") for m in multiples]
     if not checked or len(set(checked)) < len(checked):

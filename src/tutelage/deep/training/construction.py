@@ -93,7 +93,7 @@ def student(
     the authors (``construction="code"``) are Gaussian with the deviation 0.005 scale, and biases 0.
 
     Args:
-        teacher: whose depth, inputs and outputs it has.
+        teacher: the student has the same depth, inputs and outputs.
         multiple: at least 1; 1, 2, 5 and 10 in the paper.
         scale: of the weights, greater than 0.
         construction: "text" or "code".

@@ -39,7 +39,7 @@ def prune(
 
     At a critical point of SGD with two layers this changes nothing, if these nodes have enough
     observers (tian2020, Theorem 3 and Corollary 2) and no two of them are opposite to each other;
-    how far that is from the truth for a trained or a deep student is what ``change`` says.
+    ``change`` measures the effect for a trained or a deep student.
 
     Args:
         student, teacher: of the same depth, no layer of the student narrower.

@@ -72,8 +72,8 @@ def train(
     Every run has a separate teacher, student and data; runs with the same number and another
     polarity differ in nothing else, those with another multiple in nothing but the student: several
     multiples are a sweep with ``"multiple": [1, 5], "seed": [0]``.  J is
-    2/C times the objective of tian2020, eq. (2): with that one, η = 0.01 and σ = 10 the students
-    of the paper diverge within some steps.
+    2/C times the objective of tian2020, eq. (2): with that objective, η = 0.01 and σ = 10 the
+    students of the paper diverge within some steps.
 
     Args:
         hidden: nodes of the hidden layers of the teacher, such as "50-75-100-125" or 10.
@@ -95,10 +95,10 @@ def train(
             set; by default all examples come once, in random order.
         construction: of teachers and of the students' start: as in Section 8.16 of the paper
             ("text"), or in the public code of its authors ("code"); see `teacher` and `student`.
-        start_scale: times that start, greater than 0.  How small students begin decides how many
-            teacher nodes those with many nodes recover.
-        precision: of weights and activations in the steps, "float64" or "float32"; measured is in
-            float64.
+        start_scale: factor of the initial weights, greater than 0. It decides how many teacher
+            nodes wide students recover.
+        precision: of weights and activations in the steps, "float64" or "float32"; measurements are
+            in float64.
         runs: how many, for each polarity.
         seed: a whole number of at least 0.
         correlations: whether to record all correlations, not only the best ones.

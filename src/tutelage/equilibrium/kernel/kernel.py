@@ -205,7 +205,7 @@ def kernel_of(activation: Activation) -> Kernel:
     """The kernel κ of an activation, in closed form where there is one.
 
     Raises:
-        InputError: if ⟨g²⟩ is infinite, or no activation came.
+        InputError: if ⟨g²⟩ is infinite, or the argument is not an activation.
 
     >>> import tutelage as tl
     >>> print(f"{kernel_of(tl.ReLU()).value(1.0):.12f}")  # ⟨x² θ(x)⟩

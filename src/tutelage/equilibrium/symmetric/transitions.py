@@ -39,7 +39,7 @@ class Transitions(Finding):
         ``oostwal2019`` section III A (d)); None if it never does.
     order: "continuous", "discontinuous" or "none".
     jump: |R − S| of the specialized state at ``coexists``.
-    width: ``unstable`` − ``appears``, how long both states coexist.
+    width: ``unstable`` − ``appears``, the range of loads in which both states coexist.
     slope: dα/d(R − S) at R = S.  Permutation symmetry forbids a cubic term in R − S only for
         K = 2; for K ≥ 3 the slope does not vanish, and the state on the side with the falling
         load has the lower free energy.

@@ -108,7 +108,7 @@ def best_control(
     Args:
         scenario: student and teacher, with teachers that do not drift.
         start: Q, R and T at time 0.
-        until: the end α at which ε_g is least; or
+        until: the final time α, at which ε_g is minimized; or
         error: the ε_g that is to be reached soonest, at least 1e-7.
         controls: bounds of the controls by name, of ``learning_rate``, ``readout_rate`` and
             ``weight_decay``; by default {"learning_rate": (0, 3)}.

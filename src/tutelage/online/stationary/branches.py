@@ -82,15 +82,15 @@ def branch(
         method: how averages are computed; the best exact one by default.
 
     Returns:
-        A Dataset over ``point``: learning_rate, Q, R, generalization_error, and the eigenvalues
-        of the Jacobian over ``direction``, the largest first (eigenvalue, eigenvalue_imaginary;
-        in units of η, so that they have a limit for η → 0).  Over ``special``: the folds and
-        branch points in the order in which they are met, as special_kind, special_learning_rate
-        with special_error, special_Q and special_R.  Where an even number of eigenvalues passes
-        through zero at once, as the symmetry of three and more units makes them, no branch point
-        is seen; the eigenvalues show it.  ``attrs["ended"]`` is the reason of its end:
-        "reached", "meets a solution", "norms beyond 10⁶", "not positive semi-definite",
-        "learning rate 0", "steps used up" or "no further point found".
+        A Dataset over ``point``: learning_rate, Q, R, generalization_error, and the eigenvalues of
+        the Jacobian over ``direction``, the largest first (eigenvalue, eigenvalue_imaginary; in
+        units of η, so that they have a limit for η → 0).  Over ``special``: the folds and branch
+        points in the order in which they are met, as special_kind, special_learning_rate with
+        special_error, special_Q and special_R.  Where an even number of eigenvalues passes through
+        zero at once, as the symmetry of three and more units makes them, no branch point is
+        detected; the eigenvalues show it.  ``attrs["ended"]`` is the reason of its end: "reached",
+        "meets a solution", "norms beyond 10⁶", "not positive semi-definite", "learning rate 0",
+        "steps used up" or "no further point found".
 
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())

@@ -42,10 +42,10 @@ class FixedPoint(Finding):
         the limit η → 0.
     eigenvectors: in the columns, in the order of ``labels``, shape (v, d).
     labels: names of the v variables, R_11 … and Q_11, Q_12 …; and v_1 … of a readout that learns.
-    generalization_error: ε_g there.
+    generalization_error: ε_g of the fixed point.
     splitting: c in d|J_i - J_k|²/dα = c |J_i - J_k| next to identical students whose activation has
         a kink; 0 everywhere else.  A state with c > 0 has no Jacobian: the derivative of the rate
-        of Q_ik grows like c / (2 |J_i - J_k|), students that differ by anything part within a
+        of Q_ik grows like c / (2 |J_i - J_k|), students with any difference separate within a
         finite time, and the first eigenvalue is +∞.  The others are then those for students that
         stay identical, and d < v.
     """
@@ -145,7 +145,7 @@ def fixed_point(
         method: how averages are computed; the best exact one by default.
 
     Raises:
-        ComputationError: if no fixed point is found from there.
+        ComputationError: if no fixed point is found from ``start``.
 
     >>> import tutelage as tl
     >>> two = tl.Committee(2, tl.ReLU())
