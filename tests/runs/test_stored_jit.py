@@ -29,10 +29,15 @@ compiled = [0]
 def count(event, duration, **_):
     compiled[0] += event == "/jax/core/compile/backend_compile_duration"
 jax.monitoring.register_event_duration_secs_listener(count)
-kind, eta = sys.argv[1:]
+kind, eta, outcome = sys.argv[1:]
 two = tl.Committee(2, getattr(tl, kind)())
-start = tl.Overlaps(Q=[[.1, 0], [0, .2]], R=[[1e-3, 0], [0, 1e-3]], T=np.eye(2))
-run = tl.online.evolve(tl.Scenario(two, two), start, float(eta) or 0, until=20)
+start = {
+    "reached": tl.Overlaps(Q=[[.1, 0], [0, .2]], R=[[1e-3, 0], [0, 1e-3]], T=np.eye(2)),
+    "plateau": tl.Overlaps(Q=np.full((2, 2), .25), R=np.zeros((2, 2)), T=np.eye(2)),
+}[outcome]
+until = {"reached": 20, "plateau": 200}[outcome]
+run = tl.online.evolve(tl.Scenario(two, two), start, float(eta) or 0, until=until)
+assert run.attrs["outcome"] == outcome
 digits = b"".join(run[name].values.tobytes() for name in ("Q", "R", "generalization_error"))
 same = all(before[name] == value for name, value in jax.config.values.items() if name in before)
 print(json.dumps([compiled[0], hashlib.sha256(digits).hexdigest(), same]))
@@ -101,7 +106,12 @@ def first_curve(store, *arguments, **environment):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("Erf", "0.5"), pytest.param(("ReLU", "0"), marks=pytest.mark.slow)]
+    "arguments",
+    [
+        ("Erf", "0.5", "plateau"),
+        pytest.param(("Erf", "0.5", "reached"), marks=pytest.mark.slow),
+        pytest.param(("ReLU", "0", "reached"), marks=pytest.mark.slow),
+    ],
 )
 def test_the_next_process_compiles_nothing_and_has_the_same_digits(tmp_path, arguments):
     store = tmp_path / "programs"
@@ -115,7 +125,7 @@ def test_the_next_process_compiles_nothing_and_has_the_same_digits(tmp_path, arg
 
 def test_the_switch_turns_storing_off(tmp_path):
     home = {"XDG_CACHE_HOME": str(tmp_path)}
-    first_curve(program_store.OFF, "Erf", "0.5", **home)
+    first_curve(program_store.OFF, "Erf", "0.5", "reached", **home)
     assert not (tmp_path / "tutelage").exists()
 
 

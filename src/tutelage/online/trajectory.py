@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from jaxtyping import Array, Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._given import ArrayLike, TimeFunction
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax
 from tutelage._memory import check_memory
 from tutelage._types import AnyArray
 from tutelage.averages.methods import Conditional, Method, chosen
@@ -28,6 +29,7 @@ from tutelage.online.integration import (
     NOISE,
     OUTCOMES,
     PLATEAU,
+    UNOPTIMIZED_CALLS,
     Trajectory,
     integrate,
 )
@@ -355,17 +357,27 @@ def _outcomes(
     for run in map(tuple, np.argwhere(trajectory.outcome == PLATEAU)):
         now = rate.of_run(run).at(trajectory.ended_at[run])
         flow = flows[run[0] if len(flows) > 1 else 0]
-        if float(_largest_eigenvalue(flow, trajectory.last[run], T[run], now)) < GROWS:
+        if _largest_eigenvalue(flow, trajectory.last[run], T[run], now) < GROWS:
             names[run] = "converged"
     return names
 
 
-@stored_jit
 def _largest_eigenvalue(
-    flow: Flow, y: Float[Array, " d"], T: Float[Array, "M M"], rate: Rate
-) -> Any:
-    jacobian = jax.jacfwd(lambda y: flow.rates(y, T, rate))(y)
-    return jnp.max(jnp.linalg.eigvals(jacobian).real)
+    flow: Flow, y: Float[np.ndarray, " d"], T: Float[np.ndarray, "M M"], rate: Rate
+) -> float:
+    """Return the largest real part; NaN if a derivative is not finite."""
+    jacobian = np.asarray(_jacobian(flow, y, T, rate))
+    # Eigenvalues by NumPy: a compiled program that calls LAPACK could not be stored.
+    if not np.all(np.isfinite(jacobian)):
+        return math.nan
+    return float(np.max(np.linalg.eigvals(jacobian).real))
+
+
+@partial(stored_jit, optimize_after=UNOPTIMIZED_CALLS)
+def _jacobian(
+    flow: Flow, y: Float[AnyArray, " d"], T: Float[AnyArray, "M M"], rate: Rate
+) -> Float[Array, "d d"]:
+    return jax.jacfwd(lambda y: flow.rates(y, T, rate))(y)
 
 
 def _dataset(
