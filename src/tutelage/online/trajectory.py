@@ -479,7 +479,7 @@ def _error(flow: Flow, y: np.ndarray, T: np.ndarray) -> np.ndarray:
     return np.asarray(error if np.all(np.asarray(resolved)) else _compiled_error(flow, y, T)[0])
 
 
-@stored_jit
+@partial(stored_jit, optimize_after=UNOPTIMIZED_CALLS)
 def _compiled_error(
     flow: Flow, y: Float[AnyArray, "states ..."], T: Float[AnyArray, "states ..."]
 ) -> tuple[Any, Any]:
