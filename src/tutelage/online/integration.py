@@ -325,7 +325,12 @@ def _compiled_one_kernel(*arguments: PyTree) -> IntegratorState:
     return _integrated(*arguments)
 
 
-@partial(stored_jit, options=OLDER_GENERATOR | WIDE_VECTORS, as_one_kernel=True)
+@partial(
+    stored_jit,
+    options=OLDER_GENERATOR | WIDE_VECTORS,
+    as_one_kernel=True,
+    optimize_after=UNOPTIMIZED_CALLS,
+)
 def _compiled_wide(*arguments: Any) -> IntegratorState:
     return _integrated(*arguments)
 
