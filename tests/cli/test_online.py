@@ -227,3 +227,13 @@ def test_the_landscape_is_printed_saved_and_drawn_in_place_of_a_run(run, tmp_pat
     assert code == 0 and json.loads(out)["share"] == [1.0]
     code, _, err = run(*asked[:-1], "0")
     assert code == 2 and "--landscape" in err
+
+
+def test_a_landscape_continues_from_its_checkpoint(run, tmp_path):
+    file = tmp_path / "minima.npz"
+    asked = ["online", "--landscape", "4", "--checkpoint", str(file)]
+    code, first, _ = run(*asked)
+    assert code == 0 and file.stat().st_size > 0
+    assert run(*asked)[:2] == (0, first)
+    code, _, err = run("online", "--until", "1", "--checkpoint", str(file))
+    assert code == 2 and "--checkpoint" in err and "--landscape" in err

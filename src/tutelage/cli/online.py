@@ -1,10 +1,12 @@
 """``tutelage online``: overlaps and error of any scenario over the time of learning."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tutelage._checks import InputError
 from tutelage.cli import optimizers, options, printing
 from tutelage.cli.output_files import Files
 
@@ -77,6 +79,7 @@ def online(
     out: options.Out = None,
     plot: options.Plot = None,
     plot_style: options.PlotStyle = "screen",
+    checkpoint: options.Checkpoint = None,
 ) -> None:
     """Follow the overlaps of a student that learns from a teacher.
 
@@ -85,7 +88,11 @@ def online(
     have an error), plateau (near an unstable state), diverged (norms beyond 10⁶), or reached the
     last time.
     """
-    files = Files(out=out, plot=plot, style=plot_style)
+    continues = landscape is not None or best_error is not None
+    if checkpoint is not None and not continues:
+        allowed = "only the long searches of --landscape and --best-error continue from a file"
+        raise InputError("--checkpoint", str(checkpoint), allowed, "--landscape 200")
+    files = Files(out=out, plot=plot, style=plot_style, checkpoint=checkpoint, continues=continues)
     scenario = options.scenario(
         (student, teacher),
         (activation, teacher_activation),
@@ -94,7 +101,7 @@ def online(
         numbers,
     )
     if landscape is not None:
-        _show_landscape(files, scenario, landscape, as_json)
+        _show_landscape(files, scenario, landscape, checkpoint, as_json)
         return
     start = options.start(scenario, start_q, start_r)
     rate: Any = learning_rate
@@ -102,7 +109,8 @@ def online(
         rate = options.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
 
     if best_error is not None:
-        _show_best(files, scenario, start, best_error, batch, readout_rate, as_json)
+        search = (best_error, batch, readout_rate, checkpoint)
+        _show_best(files, scenario, start, search, as_json)
         return
     with files:
         steps = {"batch": batch, "readout_rate": readout_rate}
@@ -134,14 +142,16 @@ def _show_best(
     files: Files,
     scenario: "Scenario",
     start: "Overlaps",
-    error: float,
-    batch: int,
-    readout_rate: float,
+    search: tuple[float, int, float, Path | None],
     as_json: bool,
 ) -> None:
-    """Find the schedule that reaches an error first, then save, draw and print it."""
+    """Find the schedule that reaches an error first, then save, draw and print it.
+
+    search: the error, the batch, the readout rate and the checkpoint.
+    """
+    error = search[0]
     with files:
-        best = optimizers.best(scenario, start, error, batch, readout_rate)
+        best = optimizers.best(scenario, start, *search)
         files.save(best.curve, "the curves and the schedule")
         files.draw(lambda figures: figures.control(best.curve)[0].figure)
         if as_json:
@@ -158,12 +168,15 @@ def _show_best(
         printing.show(table)
 
 
-def _show_landscape(files: Files, scenario: "Scenario", starts: int, as_json: bool) -> None:
+def _show_landscape(
+    files: Files, scenario: "Scenario", starts: int, checkpoint: Path | None, as_json: bool
+) -> None:
     """Find the minima of the error, then save, draw and print them."""
     from tutelage.online import landscape
 
     with files:
-        minima = landscape(scenario, starts=starts, progress=True)
+        file = None if checkpoint is None else str(checkpoint)
+        minima = landscape(scenario, starts=starts, checkpoint=file, progress=True)
         files.save(minima, "the minima")
         files.draw(lambda figures: figures.landscape(minima).figure)
         if as_json:

@@ -1,5 +1,6 @@
 """Options of ``tutelage online`` for optimizers with large batches and for optimal control."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -74,7 +75,12 @@ def _optimizer(name: str | None, momentum: float | None) -> Any:
 
 
 def best(
-    scenario: "Scenario", start: "Overlaps", error: float, batch: int, readout_rate: float
+    scenario: "Scenario",
+    start: "Overlaps",
+    error: float,
+    batch: int,
+    readout_rate: float,
+    checkpoint: Path | None,
 ) -> "BestControl":
     """Find the schedule that reaches an error first."""
     from tutelage import online
@@ -85,5 +91,6 @@ def best(
         error=error,
         readout_rate=readout_rate or None,
         batch=batch,
+        checkpoint=checkpoint,
         progress=True,
     )
