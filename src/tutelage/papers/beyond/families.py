@@ -28,13 +28,14 @@ from tutelage.papers import recorded
 from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
-MOST_TEACHERS, FIRST_TEACHERS = 20, 2
-EXTRA_UNITS = (0, 1)
+FIRST_TEACHERS, MOST_TEACHERS = 2, 20
+# Largest number of teachers by the number of additional students.
+SIZES = {0: MOST_TEACHERS, 1: 17}
 # Distinct curvatures differ by more than this.
 DISTINCT = 1e-9
 MOST_DISTINCT = 48
 # Committees whose minima are followed, and the scenarios at the ends of the paths.
-FOLLOWED = (6, 7, 8, 9, 10, 12, 14, 17)
+FOLLOWED = (6, 8, 10, 12, 17)
 FOLLOWED_IN_RATE = (6, 7)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
 # Learning rates: the first of a branch, the largest, and the number of its points.
@@ -79,7 +80,7 @@ def committees(units: int, teachers: int, slope: float = 0.0, correlation: float
 
 def levels() -> xr.Dataset:
     """Return all stationary points of all families: the content of ``recorded/families.nc``."""
-    sizes = [(M + k, M) for k in EXTRA_UNITS for M in range(FIRST_TEACHERS, MOST_TEACHERS + 1)]
+    sizes = [(M + k, M) for k, most in SIZES.items() for M in range(FIRST_TEACHERS, most + 1)]
     parts = recorded.in_parts("families", sizes, lambda size: _joined(points_of(*size)))
     return _joined(parts)
 
@@ -444,13 +445,14 @@ def _level_rows(data: xr.Dataset) -> Iterator[Row]:
     for extra, sizes in ((0, "K = M"), (1, "K = M + 1")):
         for name, (first, last) in onsets(data, extra).items():
             yield found(f"{sizes}, {name}: a minimum from M", float(first), 0.0, NOTE)
-            if last < MOST_TEACHERS:
+            if last < SIZES[extra]:
                 yield found(f"{sizes}, {name}: a minimum up to M", float(last), 0.0, NOTE)
-        largest = (data.teachers == MOST_TEACHERS) & (data.units == MOST_TEACHERS + extra)
+        most = SIZES[extra]
+        largest = (data.teachers == most) & (data.units == most + extra)
         has_error = data.generalization_error > SOLVED
         for number in np.flatnonzero(largest & has_error & (data["index"] == 0)):
             one = data.isel(state=int(number))
-            item = f"{sizes}, M = {MOST_TEACHERS}, {one.family.item()}: ε_g"
+            item = f"{sizes}, M = {most}, {one.family.item()}: ε_g"
             error = float(one.error_difference) + ROUNDING
             note = (
                 f"{NOTE} Curvatures by both routes differ by {float(one.curvature_difference):.1g}."
