@@ -42,7 +42,8 @@ def test_a_recorded_file_names_the_command_and_the_commit(file):
     paper, name = file.parts[-3], file.stem
     attrs = recorded.load_recorded(paper, name).attrs
     if (paper, name) in EARLIER:
-        assert attrs["command"].startswith("tutelage reproduce")
+        assert attrs["command"].startswith("tutelage reproduce beyond --figure ")
+        assert attrs["commit_note"].startswith("the first commit with these data")
         return
     for key in ("tutelage_version", "jax_version", "machine", "seed"):
         assert str(attrs[key]), key

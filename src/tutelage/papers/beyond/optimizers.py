@@ -66,6 +66,7 @@ class Case(NamedTuple):
         return Overlaps(Q=Q, R=PREFERENCE * np.eye(self.units), T=np.eye(self.units))
 
 
+NOTE_STEPS = "Steps to half of the error of the plateau, with the best constant rate and schedule:"
 CASES = (Case(Erf(), 2), Case(ReLU(), 2), Case(Erf(), 3), Case(ReLU(), 3))
 
 
@@ -212,8 +213,9 @@ def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
                 continue
             item = f"Optimizers: {case}, b = {batch:g}, steps of Muon over steps of plain descent"
             ratio = steps["muon"] / steps["plain"]
-            words = "; ".join(f"{o}: {steps[o]:.0f}, scheduled {best[o]:.0f}" for o in OPTIMIZERS)
-            yield found(item, ratio, ratio * (1 / steps["muon"] + 1 / steps["plain"]), words)
+            each = "; ".join(f"{o}: {steps[o]:.0f} and {best[o]:.0f}" for o in OPTIMIZERS)
+            error = ratio * (1 / steps["muon"] + 1 / steps["plain"])
+            yield found(item, ratio, error, f"{NOTE_STEPS} {each}.")
 
 
 def _drawn(data: xr.Dataset) -> Figure:

@@ -58,8 +58,8 @@ NOT_FOLLOWED = ("tanh", "sin", "sigmoid")
 SIZE = 3
 NOTE = (
     "K = M = 3, T = 1, η → 0, from Q = diag(0.1, 0.15, 0.2), R_in = 10⁻³ δ_in. straat2019 has "
-    "two ReLU units for η → 0, and citton2025 two ReLU units at any rate. Time is αη; a "
-    "plateau lasts while the error is within a tenth of that of its saddle. "
+    "the plateau of two ReLU units for η → 0, and citton2025 that of two at any rate. Time is αη; "
+    "a plateau lasts while the error is within a tenth of that of its saddle. "
 )
 SECOND = (
     "Second route: averages over two fields on a grid, at the saddle "

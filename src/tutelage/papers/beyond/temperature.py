@@ -71,7 +71,8 @@ def _thresholds() -> Iterator[Row]:
             yield found(f"{name}: α̃_c at T = {T:g}", *threshold(name, T), NOTE)
     lowest = min(UNITS, key=lambda name: threshold(name, 0.0)[0])
     note = (
-        f"Of the five it is {lowest}. α̃_c = Σ_n≥2 c_n²/(2c_2²) ≥ ½, reached by quadratic units: "
+        f"Of these units {lowest} has the lowest one. α̃_c = Σ_n≥2 c_n²/(2c_2²) ≥ ½, reached by "
+        "quadratic units: "
         "the other Hermite coefficients act as noise until units specialize."
     )
     yield found("lowest α̃_c at T = 0 of these units", *threshold(lowest, 0.0), note)
