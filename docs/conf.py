@@ -45,6 +45,7 @@ myst_dmath_double_inline = True
 myst_substitutions = {"version": version}
 # docs/extensions/notebooks.py executes notebooks whose code has changed; pages show the outputs.
 nb_execution_mode = "off"
+nb_merge_streams = True  # lines that one cell prints are one block
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -45,7 +45,8 @@ def _cell(value: float, largest: float) -> str:
     shade = STRONGEST_SHADE * abs(value) / largest
     colour = POSITIVE if value > 0 else NEGATIVE
     mixed = ", ".join(str(round(255 - shade * (255 - channel))) for channel in colour)
-    return f'<td style="background: rgb({mixed}); color: black">{value:.4g}</td>'
+    style = f"background: rgb({mixed}); color: black; padding: 0.2em 0.6em; text-align: right"
+    return f'<td style="{style}">{value:.4g}</td>'
 
 
 def side_by_side(parts: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ import tutelage as tl
 from tutelage import figures
 from tutelage._checks import InputError
 from tutelage.figures.line_styles import best_assignment
+from tutelage.figures.style import colour as palette_colour
 from tutelage.simulation import compare, summary
 
 
@@ -263,6 +264,16 @@ def test_a_comparison_draws_the_deviations_on_which_the_verdict_rests():
     assert np.nanmax(np.abs(drawn)) == pytest.approx(comparison.raw.standard_errors, rel=1e-6)
     band = last.patches[0].get_extents().transformed(last.transData.inverted())
     assert (band.y0, band.y1) == pytest.approx((-comparison.threshold, comparison.threshold))
+
+
+def test_errors_on_axes_of_the_user_have_the_colours_of_the_style():
+    """Axes made before the style keep the colours that Matplotlib had then."""
+    axes = plt.subplots()[1]
+    for number in range(2):
+        figures.error(CURVE, axes, label=str(number))
+    with tl.figures.style():
+        assert [line.get_color() for line in axes.lines] == [palette_colour(k) for k in range(2)]
+    assert figures.error(CURVE, plt.subplots()[1], colour="red").lines[0].get_color() == "red"
 
 
 def test_without_a_theory_the_lines_are_the_means():

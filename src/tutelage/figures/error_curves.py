@@ -15,7 +15,7 @@ from tutelage.figures.runs import (
     spread,
     time_symbol,
 )
-from tutelage.figures.style import new_axes, ordered_colours
+from tutelage.figures.style import colour as palette_colour, new_axes, ordered_colours
 from tutelage.figures.text import SYMBOLS, add_to_caption, finish, root_figure
 from tutelage.figures.ticks import SMALLEST_PLAIN, plain, power
 
@@ -44,7 +44,7 @@ def error(
         scale: of the error, "log" or "linear"; by default that of the curves already drawn, or
             "log".
         style: such as "--", or "o" for symbols, which is the default for simulated runs.
-        colour: the default for symbols is the colour of the last curve already drawn.
+        colour: by default the next one of the style; for symbols that of the last curve drawn.
 
     Returns:
         The Axes.  Simulated runs are drawn as their mean, with a band of one standard deviation to
@@ -83,6 +83,9 @@ def _draw_mean(
     style = style or ("o" if is_mean(mean) else "-")
     if colour is None and style == "o" and axes.lines:
         colour = axes.lines[-1].get_color()
+    elif colour is None:
+        # Axes made outside of the style have the colours of Matplotlib.
+        colour = palette_colour(len(axes.lines))
     values = _drawable(axes, mean["generalization_error"], dataset).values
     width = spread(mean, "generalization_error").values
     if axes.get_yscale() == "log":
