@@ -169,7 +169,7 @@ SECTIONS = (
     Section(
         "fig7",
         "Figure 7: strong teacher nodes are learned first",
-        "Best correlation of each teacher node (blue: strongest, red: weakest) over epochs, mean "
+        "Best correlation of each teacher node (dark: strongest, light: weakest) over epochs, mean "
         "over runs, with 5 student nodes for each; titles have the mean logarithm to base 10 of "
         f"the evaluation loss. {_BOTH}",
         figure("recovery", figures.best),
