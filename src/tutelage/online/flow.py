@@ -181,8 +181,11 @@ class Flow(Module):
     ) -> Float[Array, "..."]:
         """Return ε_g of state vectors; closed forms in plain arithmetic, which are compiled in
         less time but have infinite derivatives where fields coincide.
+
+        Not with a second layer that learns: XLA 0.10 ends the process while it compiles them into
+        one kernel, "All or none of the slices should have an explicit index".
         """
-        if not self.method.exact:
+        if self.trained or not self.method.exact:
             return self.errors(y, T)
         return errors_inside_a_program(self.scenario, self.layout, y, T)
 
