@@ -18,7 +18,8 @@ from tutelage._checks import InputError
 # and the computed number agrees with the exact form or value that replaces the printed one.
 # differs: neither; for a statement, a test says the opposite in every reading of the paper. in our
 # reading: fails as the authors count or print it, and holds in a reading of ours. depends: on a
-# setting that the paper does not print; the note says on which, with the results. undecided: a
+# setting that the paper does not print: it agrees in one reading, and not in another; the note says
+# on which, with the results. undecided: a
 # statement that the runs neither confirm nor refute. not comparable: computed, but under other
 # conditions than the paper's, which the note names. missing: published, but not computed here; the
 # note says why. new: computed here, and not in any of the papers.
