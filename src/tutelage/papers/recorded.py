@@ -51,7 +51,7 @@ def part(name: str, compute: Callable[[], xr.Dataset]) -> xr.Dataset:
         return compute()
     file = Path(folder) / f"{name}.nc"
     if file.exists():
-        finished = results.load(file)
+        finished = results.load(file).drop_encoding()
         EARLIER["cpu_seconds"] += float(finished.attrs.pop("cpu_seconds"))
         return finished
     begin = time.process_time()

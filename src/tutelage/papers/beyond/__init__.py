@@ -1,10 +1,10 @@
 """Results beyond the papers, from the exact computation.
 
-Fourteen sections, one module each: learning rates and the series that is cut, the fine
+Fifteen sections, one module each: learning rates and the series that is cut, the fine
 structure of the ReLU transition, noise, other activations and K ≠ M, their plateaus, escape times,
 schedules, the scale from which wide students start, second layers with noisy labels and on the
 plateau, teachers that drift, equilibrium at any temperature, optimizers with large
-batches, and the landscape of fixed points and minima.
+batches, the landscape of fixed points and minima, and the atlas of minima.
 None of the numbers is in one of the papers; each comes with its error, and
 ``tests/papers/test_beyond.py`` finds it a second way.
 """
@@ -18,6 +18,6 @@ PAPER = Paper(
     (
         *("rates", "relu", "noise", "activations", "plateaus", "escape", "schedules", "starts"),
         *("readouts", "layers", "drift", "temperature", "optimizers"),
-        "landscape",
+        *("landscape", "atlas"),
     ),
 )

@@ -17,16 +17,12 @@ from scipy.optimize import brentq
 from tutelage import online
 from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU
 from tutelage.averages.generalization import generalization_error
-from tutelage.figures.style import ordered_colours
-from tutelage.figures.text import SYMBOLS
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online import Flow
 from tutelage.online.linearization import first_order
 from tutelage.online.stationary.landscape_descent import Atlas, StationaryPoint
 from tutelage.online.stationary.landscape_names import family, multiplicity
 from tutelage.papers import recorded
-from tutelage.papers.row import Row, found
-from tutelage.papers.section import Figure, Section
 
 FIRST_TEACHERS, MOST_TEACHERS = 2, 20
 # Largest number of teachers by the number of additional students.
@@ -46,29 +42,6 @@ SOLVED = 1e-10
 # Other units in the same atlas: numbers of units, starts, and minima that are stored.
 UNITS: tuple[Activation, ...] = (ReLU(), LeakyReLU(0.2), Erf(), GELU())
 UNIT_SIZES, UNIT_STARTS, MOST_MINIMA, SEED = (2, 4, 6, 8), 200, 12, 0
-# Committees whose paths are rows of the report; the others are in its data.
-SHOWN = (6, 8, 12)
-NOTE = (
-    "ReLU, T = 1, η → 0: gradient descent within each symmetric family, then Newton's method in "
-    "the weights. The overlaps' route: rates of change and Jacobian of the equations for Q and R."
-)
-NOTE_PATHS = (
-    "Every minimum of K = M is followed by its arclength; T_nm = c for all pairs of teachers, or "
-    "leaky units of slope s on both sides. The branch stays in its symmetric family: all these "
-    "minima open in directions that break the symmetry."
-)
-NOTE_UNITS = (
-    f"T = 1, η → 0, {UNIT_STARTS} starts w_i ~ N(0, 1/d) in d = 2K, and all symmetric families. A "
-    "search from starts proves no completeness."
-)
-NOTE_RATE = (
-    "Exact in η, K(K + 1)/2 + K² equations: the first learning rate at which an eigenvalue of the "
-    "branch from η = 0.02 passes through zero."
-)
-
-
-# Rounding of sums of 4 M² terms; the difference of the two routes is added.
-ROUNDING = 1e-14
 
 
 def committees(units: int, teachers: int, slope: float = 0.0, correlation: float = 0.0) -> Scenario:
@@ -336,28 +309,6 @@ def _minima_of(unit: Activation, size: int) -> xr.Dataset:
 RECORDED = {"families": levels, "family_paths": paths, "family_rates": rates, "units": units}
 
 
-def compute(full: bool) -> Iterator[Row | Figure]:
-    """Show the recorded atlas; a full run computes it again."""
-    before = {name: recorded.load_recorded("beyond", name) for name in RECORDED}
-    if full:
-        now = {name: measure() for name, measure in RECORDED.items()}
-        yield _figure(now)
-        yield from recorded.compare_with_recorded(_rows(now), _rows(before))
-        return
-    yield _figure(before)
-    yield from recorded.mark_recorded(_rows(before), recorded.describe_origin(*before.values()))
-
-
-def _figure(data: dict[str, xr.Dataset]) -> Figure:
-    from tutelage.figures.style import new_panels
-
-    left, middle, right = new_panels(3)
-    draw_levels(data["families"], left)
-    draw_curvatures(data["families"], middle)
-    draw_paths(data["family_paths"], right)
-    return Figure(left.figure, data)
-
-
 def of_family(data: xr.Dataset, name: str, extra: int = 0) -> xr.Dataset:
     """Return the states of one family over the number of teachers."""
     chosen = data.family.values == name
@@ -369,108 +320,3 @@ def of_family(data: xr.Dataset, name: str, extra: int = 0) -> xr.Dataset:
 def coupled(k: int) -> str:
     """Return the name of the family with k anti-aligned units that overlap with other teachers."""
     return f"{k} anti-aligned"
-
-
-def draw_levels(data: xr.Dataset, axes: Any) -> None:
-    """Draw the errors of all minima of K = M over M, and join those of one family."""
-    minima = data.isel(state=np.flatnonzero(data["index"].values == 0))
-    for names, tint in (("coupled", "C0"), ("separate", "C1")):
-        for name in dict.fromkeys(minima.family.values.tolist()):
-            one = of_family(minima, name)
-            if name == "solution" or ("separate" in name) != (names == "separate"):
-                continue
-            axes.plot(one.teachers, one.generalization_error, ".-", color=tint, linewidth=0.7)
-    for label, tint in (("k anti-aligned, coupled", "C0"), ("separate", "C1")):
-        axes.plot([], [], ".-", color=tint, label=label)
-    axes.set(xlabel="K = M", ylabel=SYMBOLS["generalization_error"])
-    axes.legend()
-
-
-def draw_curvatures(data: xr.Dataset, axes: Any) -> None:
-    """Draw the smallest curvature of the coupled families over K = M."""
-    most = MOST_TEACHERS // 2
-    for k, tint in zip(range(1, most + 1), ordered_colours(most), strict=True):
-        one = of_family(data, coupled(k))
-        axes.plot(one.teachers, one.smallest_curvature, ".-", color=tint, label=f"k = {k}")
-    axes.axhline(0.0, color="0.6", linewidth=0.8)
-    axes.set(xlabel="K = M", ylabel="smallest curvature")
-    axes.legend(ncols=2)
-
-
-def draw_paths(data: xr.Dataset, axes: Any) -> None:
-    """Draw the correlation of teachers at which each minimum of K = M turns into a saddle."""
-    for name in dict.fromkeys(data.family.values.tolist()):
-        one = of_family(data, name)
-        tint = "C1" if "separate" in name else "C0"
-        axes.plot(one.teachers, one["at"].sel(path="correlation"), ".-", color=tint, linewidth=0.7)
-    axes.set(xlabel="K = M", ylabel=r"$T_{nm}$ where the minimum becomes a saddle")
-
-
-def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
-    yield from _level_rows(data["families"])
-    yield from _unit_rows(data["units"])
-    paths = data["family_paths"]
-    for number in np.flatnonzero(np.isin(paths.teachers.values, SHOWN)):
-        one = paths.isel(state=int(number))
-        name = f"K = M = {int(one.teachers)}, {one.family.item()}"
-        yield found(f"{name}: gain of an added unit", float(one.gain), 1e-9, NOTE_PATHS)
-        for path, symbol in (("correlation", "T_nm"), ("slope", "leaky slope")):
-            part = one.sel(path=path)
-            if np.isfinite(part["at"]):
-                words = f"{name}: becomes a saddle at {symbol}"
-                note = f"{NOTE_PATHS} It opens in {int(part.opens)} equivalent directions."
-                yield found(words, float(part["at"]), 1e-8, note)
-    for path in paths.path.values:
-        lost = int(np.sum(np.isfinite(paths["at"].sel(path=path).values)))
-        words = f"Of {paths.sizes['state']} minima, K = M = 6 to {FOLLOWED[-1]}, saddles along"
-        yield found(f"{words}: {path}", float(lost), 0.0, NOTE_PATHS)
-    lost_in_rate = data["family_rates"]
-    for place in range(lost_in_rate.sizes["state"]):
-        one = lost_in_rate.isel(state=place)
-        words = f"K = M = {int(one.teachers)}, {one.family.item()}: stable up to η"
-        note = f"{NOTE_RATE} There: {one.ended.item()}, {int(one.opens)} directions."
-        yield found(words, float(one["at"]), float(one.at_error), note)
-
-
-def _unit_rows(data: xr.Dataset) -> Iterator[Row]:
-    for number, name in enumerate(data.case.values):
-        one = data.isel(case=number)
-        share, width = float(one.share[0]), float(one.share_error[0])
-        note = f"{NOTE_UNITS} {int(one.unsettled)} of {UNIT_STARTS} runs have not ended."
-        yield found(f"{name}: share of starts that reach the solution", share, width, note)
-        yield found(f"{name}: minima", float(one.minima), 0.0, note)
-
-
-def _level_rows(data: xr.Dataset) -> Iterator[Row]:
-    for extra, sizes in ((0, "K = M"), (1, "K = M + 1")):
-        for name, (first, last) in onsets(data, extra).items():
-            yield found(f"{sizes}, {name}: a minimum from M", float(first), 0.0, NOTE)
-            if last < SIZES[extra]:
-                yield found(f"{sizes}, {name}: a minimum up to M", float(last), 0.0, NOTE)
-        most = SIZES[extra]
-        largest = (data.teachers == most) & (data.units == most + extra)
-        has_error = data.generalization_error > SOLVED
-        for number in np.flatnonzero(largest & has_error & (data["index"] == 0)):
-            one = data.isel(state=int(number))
-            item = f"{sizes}, M = {most}, {one.family.item()}: ε_g"
-            error = float(one.error_difference) + ROUNDING
-            note = (
-                f"{NOTE} Curvatures by both routes differ by {float(one.curvature_difference):.1g}."
-            )
-            yield found(item, float(one.generalization_error), error, note)
-
-
-SECTIONS = (
-    Section(
-        "families",
-        "The atlas of minima of ReLU committees",
-        "Left: errors of all minima of the symmetric families with K = M, lines join minima with "
-        "the same number of anti-aligned units. Middle: the smallest curvature of the coupled "
-        "families; above zero they are minima. Right: the correlation of the teachers at which a "
-        "minimum turns into a saddle; minima that are not drawn persist up to "
-        f"T_nm = {LARGEST_CORRELATION}.",
-        compute,
-        "all data computed again, half an hour",
-        lambda: recorded.digest("beyond"),
-    ),
-)

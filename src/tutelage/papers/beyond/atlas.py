@@ -1,0 +1,257 @@
+"""Beyond citton2025: the atlas of minima of committees, shown from recorded runs.
+
+`tutelage.papers.beyond.families` computes the files: stationary points of all symmetric families of
+ReLU committees by two routes, and what becomes of their minima as scenarios change.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tutelage.figures.style import ordered_colours
+from tutelage.figures.text import SYMBOLS
+from tutelage.papers import recorded
+from tutelage.papers.beyond.families import (
+    FOLLOWED,
+    LARGEST_CORRELATION,
+    MOST_TEACHERS,
+    RECORDED,
+    SIZES,
+    SOLVED,
+    UNIT_STARTS,
+    coupled,
+    of_family,
+    onsets,
+)
+from tutelage.papers.row import Row, found
+from tutelage.papers.section import Figure, Section
+
+# Committees whose paths are rows of the report; the others are in its data.
+SHOWN = (6, 8, 12)
+# Rounding of sums of 4 M² terms; the difference of the two routes is added.
+ROUNDING = 1e-14
+NOTE = (
+    "ReLU, T = 1, η → 0: gradient descent within each symmetric family, then Newton's method in "
+    "the weights. The overlaps' route: rates of change and Jacobian of the equations for Q and R."
+)
+NOTE_PATHS = (
+    "Every minimum of K = M is followed by its arclength; T_nm = c for all pairs of teachers, or "
+    "leaky units of slope s on both sides. The branch stays in its symmetric family: all these "
+    "minima open in directions that break the symmetry."
+)
+NOTE_UNITS = (
+    f"T = 1, η → 0, {UNIT_STARTS} starts w_i ~ N(0, 1/d) in d = 2K, and all symmetric families. A "
+    "search from starts proves no completeness."
+)
+NOTE_RATE = (
+    "Exact in η, K(K + 1)/2 + K² equations: the first learning rate at which an eigenvalue of the "
+    "branch from η = 0.02 passes through zero."
+)
+
+
+Rows = Callable[[xr.Dataset], Iterator[Row]]
+Drawing = Callable[[xr.Dataset, Any], None]
+
+
+def show(
+    name: str, drawings: tuple[Drawing, ...], rows: Rows, full: bool
+) -> Iterator[Row | Figure]:
+    """Show one recorded file of the atlas; a full run computes it again."""
+    before = recorded.load_recorded("beyond", name)
+    if full:
+        now = RECORDED[name]()
+        yield _figure(now, drawings)
+        yield from recorded.compare_with_recorded(rows(now), rows(before))
+        return
+    yield _figure(before, drawings)
+    yield from recorded.mark_recorded(rows(before), recorded.describe_origin(before))
+
+
+def _figure(data: xr.Dataset, drawings: tuple[Drawing, ...]) -> Figure:
+    from tutelage.figures.style import new_panels
+
+    panels = new_panels(len(drawings))
+    for draw, axes in zip(drawings, np.atleast_1d(panels), strict=True):
+        draw(data, axes)
+    return Figure(np.atleast_1d(panels)[0].figure, {"": data})
+
+
+def draw_levels(data: xr.Dataset, axes: Any) -> None:
+    """Draw the errors of all minima of K = M over M, and join those of one family."""
+    minima = data.isel(state=np.flatnonzero(data["index"].values == 0))
+    for names, tint in (("coupled", "C0"), ("separate", "C1")):
+        for name in dict.fromkeys(minima.family.values.tolist()):
+            one = of_family(minima, name)
+            if name == "solution" or ("separate" in name) != (names == "separate"):
+                continue
+            axes.plot(one.teachers, one.generalization_error, ".-", color=tint, linewidth=0.7)
+    for label, tint in (("k anti-aligned, coupled", "C0"), ("separate", "C1")):
+        axes.plot([], [], ".-", color=tint, label=label)
+    axes.set(xlabel="K = M", ylabel=SYMBOLS["generalization_error"])
+    axes.legend()
+
+
+def draw_curvatures(data: xr.Dataset, axes: Any) -> None:
+    """Draw the smallest curvature of the coupled families over K = M."""
+    most = MOST_TEACHERS // 2
+    for k, tint in zip(range(1, most + 1), ordered_colours(most), strict=True):
+        one = of_family(data, coupled(k))
+        axes.plot(one.teachers, one.smallest_curvature, ".-", color=tint, label=f"k = {k}")
+    axes.axhline(0.0, color="0.6", linewidth=0.8)
+    axes.set(xlabel="K = M", ylabel="smallest curvature")
+    axes.legend(ncols=2)
+
+
+def draw_paths(data: xr.Dataset, axes: Any) -> None:
+    """Draw the correlation of teachers at which each minimum of K = M turns into a saddle."""
+    for name in dict.fromkeys(data.family.values.tolist()):
+        one = of_family(data, name)
+        tint = "C1" if "separate" in name else "C0"
+        axes.plot(one.teachers, one["at"].sel(path="correlation"), ".-", color=tint, linewidth=0.7)
+    axes.set(xlabel="K = M", ylabel=r"$T_{nm}$ where the minimum becomes a saddle")
+
+
+def draw_rates(data: xr.Dataset, axes: Any) -> None:
+    """Draw the learning rate up to which each minimum is stable."""
+    for place in range(data.sizes["state"]):
+        one = data.isel(state=place)
+        axes.plot(int(one.teachers), float(one["at"]), "o", label=str(one.family.item()))
+    axes.set(xlabel="K = M", ylabel=r"$\eta$ up to which the minimum is stable")
+    axes.legend()
+
+
+def draw_units(data: xr.Dataset, axes: Any) -> None:
+    """Draw the share of starts that reach the solution, for each kind of unit."""
+    names = [str(case).partition(",")[0] for case in data.case.values]
+    sizes = np.array([int(str(case).rpartition(" ")[2]) for case in data.case.values])
+    for name in dict.fromkeys(names):
+        chosen = np.flatnonzero(np.array(names) == name)
+        one = data.isel(case=chosen, level=0)
+        axes.errorbar(sizes[chosen], one.share, yerr=one.share_error, fmt="o-", label=name)
+    axes.set(xlabel="K = M", ylabel="share of starts that reach the solution")
+    axes.legend()
+
+
+def unit_rows(data: xr.Dataset) -> Iterator[Row]:
+    """Describe the minima of each kind of unit."""
+    for number, name in enumerate(data.case.values):
+        one = data.isel(case=number)
+        share, width = float(one.share[0]), float(one.share_error[0])
+        note = f"{NOTE_UNITS} {int(one.unsettled)} of {UNIT_STARTS} runs have not ended."
+        yield found(f"{name}: share of starts that reach the solution", share, width, note)
+        yield found(f"{name}: minima", float(one.minima), 0.0, note)
+
+
+def _order(item: tuple[str, Any]) -> tuple[bool, int, str]:
+    """Sort families by their number of anti-aligned units, coupled ones first."""
+    name = item[0]
+    return "separate" in name, int(name.partition(" ")[0]), name
+
+
+def level_rows(data: xr.Dataset) -> Iterator[Row]:
+    """Say from which size on each family is a minimum, and the errors of the largest size."""
+    for extra, sizes in ((0, "K = M"), (1, "K = M + 1")):
+        for name, (first, last) in sorted(onsets(data, extra).items(), key=_order):
+            if extra and "separate" in name:
+                continue  # in the data; the names of their groups change with their size
+            yield found(f"{sizes}, {name}: a minimum from M", float(first), 0.0, NOTE)
+            if last < SIZES[extra]:
+                yield found(f"{sizes}, {name}: a minimum up to M", float(last), 0.0, NOTE)
+        most = SIZES[extra]
+        largest = (data.teachers == most) & (data.units == most + extra)
+        has_error = data.generalization_error > SOLVED
+        for number in np.flatnonzero(largest & has_error & (data["index"] == 0)):
+            one = data.isel(state=int(number))
+            item = f"{sizes}, M = {most}, {one.family.item()}: ε_g"
+            error = float(one.error_difference) + ROUNDING
+            note = (
+                f"{NOTE} Curvatures by both routes differ by {float(one.curvature_difference):.1g}."
+            )
+            yield found(item, float(one.generalization_error), error, note)
+
+
+def path_rows(data: xr.Dataset) -> Iterator[Row]:
+    """Say where minima turn into saddles as the scenario changes."""
+    for number in np.flatnonzero(np.isin(data.teachers.values, SHOWN)):
+        one = data.isel(state=int(number))
+        name = f"K = M = {int(one.teachers)}, {one.family.item()}"
+        yield found(f"{name}: gain of an added unit", float(one.gain), 1e-9, NOTE_PATHS)
+        for path, symbol in (("correlation", "T_nm"), ("slope", "leaky slope")):
+            place = one.sel(path=path)
+            if np.isfinite(place["at"]):
+                words = f"{name}: becomes a saddle at {symbol}"
+                note = f"{NOTE_PATHS} It opens in {int(place.opens)} equivalent directions."
+                yield found(words, float(place["at"]), 1e-8, note)
+    for path in data.path.values:
+        lost = int(np.sum(np.isfinite(data["at"].sel(path=path).values)))
+        sizes = ", ".join(map(str, FOLLOWED))
+        words = f"Of {data.sizes['state']} minima, K = M = {sizes}, saddles along: {path}"
+        yield found(words, float(lost), 0.0, NOTE_PATHS)
+
+
+def rate_rows(data: xr.Dataset) -> Iterator[Row]:
+    """Say up to which learning rate minima are stable."""
+    for place in range(data.sizes["state"]):
+        one = data.isel(state=place)
+        words = f"K = M = {int(one.teachers)}, {one.family.item()}: stable up to η"
+        note = f"{NOTE_RATE} There: {one.ended.item()}, {int(one.opens)} directions."
+        yield found(words, float(one["at"]), float(one.at_error), note)
+
+
+def _section(
+    name: str,
+    title: str,
+    caption: str,
+    file: str,
+    drawings: tuple[Drawing, ...],
+    rows: Rows,
+) -> Section:
+    compute = partial(show, file, drawings, rows)
+    digest = partial(recorded.digest, "beyond")
+    return Section(name, title, caption, compute, "all data computed again, minutes", digest)
+
+
+SECTIONS = (
+    _section(
+        "families",
+        "The atlas of minima of ReLU committees",
+        "Left: errors of all minima of the symmetric families with K = M; lines join minima with "
+        "the same number of anti-aligned units. Right: the smallest curvature of the coupled "
+        "families; above zero they are minima.",
+        "families",
+        (draw_levels, draw_curvatures),
+        level_rows,
+    ),
+)
+# Sections of files that are not recorded yet.
+LATER = (
+    _section(
+        "paths",
+        "Minima as teachers become correlated",
+        "The correlation of the teachers at which each minimum of K = M turns into a saddle; blue: "
+        "coupled, orange: separate families. Minima that are not drawn persist up to "
+        f"T_nm = {LARGEST_CORRELATION}.",
+        "family_paths",
+        (draw_paths,),
+        path_rows,
+    ),
+    _section(
+        "rates_of_minima",
+        "Minima at finite learning rates",
+        "The learning rate up to which the minima of few ReLU units are stable.",
+        "family_rates",
+        (draw_rates,),
+        rate_rows,
+    ),
+    _section(
+        "minima_of_units",
+        "Minima of other units",
+        "Share of random starts that end in the solution, for four kinds of units.",
+        "units",
+        (draw_units,),
+        unit_rows,
+    ),
+)
