@@ -33,12 +33,16 @@ from tutelage.papers.oostwal2019 import escape
 # What computes each file, and its seeds in words.
 RECORDS = {
     ("beyond", "branches"): (landscape.measured, str(landscape.SEED)),
-    **{("beyond", name): (measure, "0") for name, measure in families.RECORDED.items()},
-    **{("beyond", name): (measure, "0") for name, measure in control.RECORDED.items()},
+    ("beyond", "control"): (control.optimal, str(control.SEED)),
+    ("beyond", "families"): (families.levels, "none"),
+    ("beyond", "family_paths"): (families.paths, "none"),
+    ("beyond", "family_rates"): (families.rates, "none"),
+    ("beyond", "late_rates"): (control.late_decay, "0"),
     ("beyond", "optimizers"): (optimizers.measured, "0, of the networks"),
     ("beyond", "plateaus"): (plateaus.all_units, "none"),
     ("beyond", "seventeen"): (landscape.seventeen, str(landscape.SEED)),
     ("beyond", "temperature"): (temperature_runs.measured, "1"),
+    ("beyond", "units"): (families.units, str(families.SEED)),
     ("milletari2019", "stuck"): (architectures.stuck_runs, "0 to 3150 in steps of 50"),
     ("milletari2019", "widths"): (widths.measured, "0"),
     ("oostwal2019", "escape"): (escape.measured, "N"),
