@@ -120,6 +120,28 @@ def test_more_runs_side_by_side_are_what_they_are_one_after_the_other():
     assert not np.allclose(many.R.isel(run=3), few.R.isel(run=1), atol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["weight_decay", "learning_rate"])
+def test_many_runs_are_integrated_in_blocks(name, monkeypatch):
+    """To rounding; blocks of 18 runs, and the last of 17."""
+    runs = 3 * (LANES + 2) - 1
+    units, values = committees(tl.Erf(), tl.Erf()), np.linspace(0.1, 0.4, runs)
+
+    def evolved():
+        if name == "learning_rate":
+            return evolve(values, units)
+        return evolve(units=units, **{name: values})
+
+    whole = evolved()
+    monkeypatch.setattr(integration, "MAX_RUNS_OF_A_BLOCK", LANES + 2)
+    blocks = evolved()
+    assert whole.drop_vars(["Q", "R", "generalization_error"]).identical(
+        blocks.drop_vars(["Q", "R", "generalization_error"])
+    )
+    for variable in ("Q", "R", "generalization_error"):
+        assert np.allclose(whole[variable], blocks[variable], rtol=0, atol=1e-12)
+    assert np.ptp(blocks.R.values[:, -1]) > 1e-3
+
+
 def committees(*activations):
     return [tl.Committee(n, g) for n, g in zip((2, 1), activations, strict=True)]
 

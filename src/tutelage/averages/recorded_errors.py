@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from tutelage._jax import jax, jnp, match_rank
+from tutelage._jax import jax, jnp, match_rank, ordered_sum
 from tutelage._types import AnyArray, ArrayModule
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
@@ -91,12 +91,12 @@ def _errors(
     p, q = C[..., pairs.variance_a], C[..., pairs.variance_b]
     w = match_rank(_weights(scenario, layout, y, pairs, xp), C)
     if scenario.same_activation:
-        return xp.sum(w * _products((g, g), p, q, C, xp), axis=-1)
+        return ordered_sum(w * _products((g, g), p, q, C, xp), axis=-1)
     ends = np.cumsum([0, K * M, K * (K + 1) // 2, M * (M + 1) // 2])
     parts = [slice(*ends[k : k + 2]) for k in range(3)]
     units = ((g, h), (g, g), (h, h))
     return sum(
-        xp.sum(
+        ordered_sum(
             w[..., part] * _products(unit, p[..., part], q[..., part], C[..., part], xp), axis=-1
         )
         for unit, part in zip(units, parts, strict=True)
@@ -126,7 +126,7 @@ def _weights(
         v = -scenario.output_scale[0] * layout.arrays(y)["readout"]
         teachers = xp.broadcast_to(r[..., scenario.K :], (*v.shape[:-1], scenario.M))
         r = xp.concatenate([v, teachers], axis=-1)
-    products = xp.sum(r[..., pairs.a] * r[..., pairs.b], axis=-2)
+    products = ordered_sum(r[..., pairs.a] * r[..., pairs.b], axis=-2)
     weights: AnyArray = match_rank(pairs.factor, products) * products
     return weights
 

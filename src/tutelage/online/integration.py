@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from functools import partial, reduce
 from operator import and_
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -48,6 +49,9 @@ GROWS = 1e-9
 # seconds. Each later call has up to GROWTH times as many steps while it takes less than
 # MAX_CALL_SECONDS, so that progress is printed and Ctrl-C handled.
 FIRST_STEPS, FIRST_FINE_STEPS, GROWTH, MAX_CALL_SECONDS = 64, 1, 16, 0.5
+# More runs are integrated in blocks: 4096 runs of two ReLUs take 0.67 ms each in one program, and
+# 64 runs 0.52.
+MAX_RUNS_OF_A_BLOCK = 512
 # The number of recorded times is a constant of a program: smaller numbers are padded to this one,
 # if the records of all runs then take at most MAX_PADDED_BYTES.
 MIN_RECORDED_TIMES, MAX_PADDED_BYTES = 512, 2**24
@@ -123,14 +127,15 @@ def integrate(
         progress, float(until) * runs, "of time α, summed over runs" if runs > 1 else "time α"
     ) as bar:
         span = (times, np.asarray(until), bar, runs)
-        first = _stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance, float))
+        stage = _stage if runs <= MAX_RUNS_OF_A_BLOCK else _stage_in_blocks
+        first = stage(flow, y0, teachers, rate, span, begin, np.asarray(tolerance, float))
         unfinished = first.outcome == NEARLY_SOLVED
         if not np.any(unfinished):
             return first.of(runs)
         resumed = np.where(unfinished, first.ended_at, until)
         # Outside the set of covariances averages are not smooth, and steps would become tiny.
         nearby = realizable(first.last, teachers.at(first.ended_at), flow.layout)
-        rest = _stage(flow, nearby, teachers, rate, span, resumed, np.asarray(FINEST))
+        rest = stage(flow, nearby, teachers, rate, span, resumed, np.asarray(FINEST))
     return _joined(first, rest, unfinished, times).of(runs)
 
 
@@ -192,6 +197,40 @@ def _stage(
             steps = GROWTH * steps
     trajectory = (np.asarray(now.records)[:, :count], now.y, now.t, now.reason)
     return Trajectory(*(np.asarray(x) if is_batch else np.asarray(x)[0] for x in trajectory))
+
+
+def _stage_in_blocks(
+    flow: Flow | Flows,
+    y0: Float[np.ndarray, "runs d"],
+    teachers: Teachers,
+    rate: Rate | Scheduled,
+    span: tuple,
+    t0: Float[np.ndarray, " runs"],
+    tolerance: Float[np.ndarray, ""],
+) -> Trajectory:
+    """Integrate many runs in blocks of equal size, one after the other.
+
+    The arrays of a block fit into the cache, and a block ends with its own last run.
+    """
+    times, until, bar, runs = span
+    size = -(-runs // -(-runs // MAX_RUNS_OF_A_BLOCK))
+    blocks = []
+    for first in range(0, runs, size):
+        count = min(size, runs - first)
+
+        def block(x: Any, first: int = first, count: int = count) -> Any:
+            return x[first : first + count] if np.ndim(x) else x
+
+        # A flow of all runs has no axis of runs.
+        per_run = (flow if isinstance(flow, Flows) else None, y0, teachers, rate, t0)
+        # Padded with runs that are at their end: one program serves all blocks.
+        own, y, T, eta, begin = _padded_runs(jax.tree.map(block, per_run), size - count)
+        begin[count:] = until
+        own_bar = SimpleNamespace(show=lambda done, first=first: bar.show(first * until + done))
+        own_span = (times, until, own_bar, count)
+        own_flow = own if isinstance(flow, Flows) else flow
+        blocks.append(_stage(own_flow, y, T, eta, own_span, begin, tolerance).of(count))
+    return Trajectory(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _advance(
