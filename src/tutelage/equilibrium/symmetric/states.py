@@ -21,7 +21,7 @@ from tutelage.equilibrium.symmetric.stability import HessianBlock
 from tutelage.equilibrium.symmetric.theory import Point, Theory, theory_of
 from tutelage.equilibrium.thermal.setting import setting_of
 from tutelage.equilibrium.thermal.solution import check_loads_within, solution_of
-from tutelage.equilibrium.thermal.states import ThermalState, extrema
+from tutelage.equilibrium.thermal.states import ThermalState, extrema, pair_extrema
 
 # Rounding errors of the Hessian of βf/K = α ε_g − s/K, whose terms are of order one.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -124,7 +124,7 @@ def states(
         saddles: also list the stationary states that are no minima.
         temperature: T = 1/β ≥ 0, or "bayes" for the variance of the label noise; by default the
             limit of high temperature.  States are then `ThermalState`, those with stable replica
-            symmetry first; ``units`` has to be ``math.inf``, or 2 with "annealed".
+            symmetry first; ``units`` has to be ``math.inf`` or 2.
         approximation: "quenched" (replica symmetric) or "annealed", with a temperature.
         label_noise: standard deviation ς of the labels, with a temperature.
 
@@ -143,7 +143,11 @@ def states(
     ['R > S: R = 0.8132, q = 0.6672', 'unspecialized: R = 0.0000, q = 0.0000']
     """
     alpha = float(finite_number("load", load, at_least=0.0, hint="load=10.0"))
-    setting = setting_of(activation, units, temperature, approximation, label_noise)
+    setting = setting_of(
+        activation, units, temperature, approximation, label_noise, is_for_states=True
+    )
+    if setting is not None and setting.is_quenched_pair:
+        return tuple(s for s in pair_extrema(setting, alpha) if saddles or s.site_stable)
     if setting is not None:
         solution = solution_of(activation, setting)
         check_loads_within(solution, "load", alpha)

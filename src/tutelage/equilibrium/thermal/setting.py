@@ -70,6 +70,11 @@ class ThermalSetting:
         return self.units == 2 and not (form is not None and form.is_homogeneous)
 
     @property
+    def is_quenched_pair(self) -> bool:
+        """Return whether the setting is two units with the quenched free energy."""
+        return self.units == 2 and self.approximation == "quenched"
+
+    @property
     def is_linear(self) -> bool:
         """Return whether κ̃ vanishes: nothing remains to be learned after the linear part."""
         return float(self.kernel.tilde(1.0)) <= LINEAR_TOLERANCE * self.kernel.slope
@@ -101,8 +106,13 @@ def setting_of(
     temperature: float | str | None,
     approximation: str,
     label_noise: float,
+    *,
+    is_for_states: bool = False,
 ) -> ThermalSetting | None:
-    """Return the setting given by arguments; None without a temperature."""
+    """Return the setting given by arguments; None without a temperature.
+
+    is_for_states: two units with the quenched free energy have states, but no curves.
+    """
     if approximation not in ("quenched", "annealed"):
         raise InputError(
             "approximation",
@@ -115,9 +125,8 @@ def setting_of(
         _check_unused(approximation, noise)
         return None
     T = _temperature(temperature, noise)
-    setting = ThermalSetting.of(
-        activation, T, noise**2, approximation, _checked_units(units, approximation)
-    )
+    K = _checked_units(units, approximation, is_for_states)
+    setting = ThermalSetting.of(activation, T, noise**2, approximation, K)
     if setting.units == 2:
         _check_pair(setting)
     return setting
@@ -155,20 +164,25 @@ def _check_unused(approximation: str, noise: float) -> None:
             )
 
 
-def _checked_units(units: CheckedInside[float], approximation: str) -> float:
+def _checked_units(
+    units: CheckedInside[float], approximation: str, is_for_states: bool
+) -> float:
     """Return K, infinite or 2; refuse numbers of units without a theory."""
     if isinstance(units, float) and units == math.inf:
         return math.inf
     two = isinstance(units, Integral) and not isinstance(units, bool) and int(units) == 2
-    if two and approximation == "annealed":
+    if two and (approximation == "annealed" or is_for_states):
         return 2.0
+    allowed = f"with a temperature the {approximation} theory is that of K → ∞ or K = 2"
+    if approximation == "quenched" and not is_for_states:
+        allowed += ", and for K = 2 it has states at a load only"
     raise InputError(
         "units",
         repr(units),
-        f"with a temperature the {approximation} theory is that of K → ∞"
-        + (" or K = 2" if approximation == "annealed" else ""),
-        'units=math.inf; units=2 with approximation="annealed"; temperature=None for a finite '
-        "number of units; or tl.equilibrium.sample(..., examples=..., temperature=...)",
+        allowed,
+        "units=math.inf; tl.equilibrium.states(..., units=2, ...); units=2 with "
+        'approximation="annealed"; temperature=None for a finite number of units; or '
+        "tl.equilibrium.sample(..., examples=..., temperature=...)",
     )
 
 

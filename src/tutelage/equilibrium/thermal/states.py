@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._findings import Finding
+from tutelage.equilibrium.thermal.quenched_pair import QuenchedPairTheory
 from tutelage.equilibrium.thermal.setting import ThermalSetting
 from tutelage.equilibrium.thermal.solution import Solution
 
@@ -25,7 +26,7 @@ class ThermalState(Finding):
     load: α̃ = P/(KN).
     scaled_load: α = α̃/T, the load of the limit of high temperature; None at T = 0.
     R: overlap of a student with its teacher.
-    q: overlap of two replicas of a student; R² + S² for the annealed theory.
+    q: overlap of two replicas of a student; for the annealed theory R² + S².
     susceptibility: χ = (1 − q)/T where q → 1 for T → 0; None elsewhere.
     generalization_error: ε_g = κ̃(1) − κ̃(R), without the noise of the labels.
     training_error: mean of ½ (σ − τ)² over the examples, τ with its noise.
@@ -99,6 +100,18 @@ def extrema(solution: Solution, load: float) -> list[ThermalState]:
         if np.isfinite(values.R[0]):
             numbers = {name: float(x[0]) for name, x in values._asdict().items()}
             states.append(_state(solution.setting, branch.kind, load, numbers))
+    return sorted(states, key=functools.cmp_to_key(_compare))
+
+
+def pair_extrema(setting: ThermalSetting, load: float) -> list[ThermalState]:
+    """Return the states of two units with the quenched free energy, in the order of `_compare`."""
+    theory = QuenchedPairTheory(
+        setting.activation, setting.kernel, setting.temperature, setting.noise
+    )
+    states = [
+        _state(setting, kind, load, {name: float(x) for name, x in values._asdict().items()})
+        for kind, values in theory.states(load)
+    ]
     return sorted(states, key=functools.cmp_to_key(_compare))
 
 

@@ -20,8 +20,10 @@ from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 NOISE = 0.3
-TEMPERATURES = np.geomspace(0.02, 1.0, 12)
-MANY_TEMPERATURES = np.geomspace(0.01, 1.0, 40)
+# From 0.02 and from 0.01 to above 1; the Nishimori temperature, where α̃_c of erf units ends, is one
+# of them.
+TEMPERATURES = NOISE**2 * 4.5 ** (np.arange(-4, 8) / 4)
+MANY_TEMPERATURES = NOISE**2 * 9.0 ** (np.arange(-18, 22) / 18)
 UNITS: dict[str, Activation] = {
     "erf": Erf(),
     "ReLU": ReLU(),
