@@ -108,7 +108,11 @@ def equilibrium(
                 "with a temperature the theory is for infinitely many units (annealed: also for 2)"
             )
             raise InputError(
-                "--units", units, allowed, "--units inf, or --approximation annealed --units 2"
+                "--units",
+                units,
+                allowed,
+                "--units inf, --approximation annealed --units 2, or tl.equilibrium.states in "
+                "Python for two units and quenched",
             )
         if several is not None:
             show_diagram(g, K, several, setting, alpha, as_json, files)

@@ -23,7 +23,7 @@ LOADS = {
     "appears": "a specialized state appears, α̃_s",
     "coexists": "it has the lowest free energy above, α̃_c",
     "unstable": "the unspecialized state is unstable above, α̃_d",
-    "agreement": "students agree with each other above, α̃_g",
+    "agreement": "in the state R = 0 students agree with each other above, α̃_g",
 }
 NUMBERS = (
     "R",

@@ -52,7 +52,7 @@ class Nodes(NamedTuple):
     z: int
 
 
-FINE, COARSE = Nodes(14, 8, 5, 14), Nodes(12, 7, 4, 12)
+FINE, COARSE = Nodes(20, 8, 5, 14), Nodes(16, 7, 4, 12)
 SMALLEST_WEIGHT = 1e-10
 POINTS_PER_BLOCK = 512
 # Half-range rules come from a rule with this many points, up to a field without weight.
@@ -310,14 +310,16 @@ class QuenchedPairTheory:
     def curvature(self, load: float, at: PairOverlaps) -> float:
         """d²(βf/K)/dV² with all other overlaps at their extremum, a difference of slopes.
 
-        The slope is [V − V']/(2D−), V' the next V of the iteration.
+        Its sign decides, so that the coarser quadrature serves.  The slope is [V − V']/(2D−), V'
+        the next V of the iteration.
         """
         V = float(at.U[1])
 
         def slope(V: float) -> float:
             gap = np.maximum(at.gap, np.array([0.0, STEP_IN_V**2]))
-            held = self.solve(load, at._replace(U=np.array([at.U[0], V]), gap=gap), V=V)
-            moments = self.average(held)
+            start = at._replace(U=np.array([at.U[0], V]), gap=gap)
+            held = self.solve(load, start, V=V, coarse=True)
+            moments = self.coarser(held)
             drive = moments.along[1] - V * moments.bend[1]
             return float(V / held.D[1] - 2 * load * drive) / 2
 

@@ -164,9 +164,7 @@ def _check_unused(approximation: str, noise: float) -> None:
             )
 
 
-def _checked_units(
-    units: CheckedInside[float], approximation: str, is_for_states: bool
-) -> float:
+def _checked_units(units: CheckedInside[float], approximation: str, is_for_states: bool) -> float:
     """Return K, infinite or 2; refuse numbers of units without a theory."""
     if isinstance(units, float) and units == math.inf:
         return math.inf
