@@ -225,7 +225,7 @@ class QuenchedPairTheory:
         curves = follow_branches(hot)
         top = float(self.kernel.tilde(1.0))
         for width in (self.temperature, self.temperature + self.noise + 2 * top):
-            points = [hot.unspecialized(load / width)]
+            points: list[Point | None] = [hot.unspecialized(load / width)]
             points += [state_at(hot, b, load / width) for b in curves.branches if b.sign > 0]
             for point in points:
                 if point is None:
