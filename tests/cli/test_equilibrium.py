@@ -125,12 +125,19 @@ def test_two_units_at_a_temperature_show_their_overlaps():
     assert f"{first['S']:.8f}" in shown.output and f"{first['C']:.8f}" in shown.output
 
 
+def test_with_a_temperature_units_are_infinitely_many_by_default():
+    arguments = ("--temperature", "bayes", "--approximation", "quenched", "--label-noise", "0.3")
+    shown = run(*arguments, "--loads", "0:20:5")
+    assert shown.exit_code == 0 and "Erf, K → ∞, T = 0.09" in shown.output
+
+
 def test_a_diagram_over_temperatures_has_the_lines_of_every_temperature(tmp_path):
     arguments = ("--activation", "relu", "--units", "inf", "--label-noise", "0.3")
     arguments = (*arguments, "--temperatures", "0:0.3:4", "--loads", "0:3:13")
     plot, out = tmp_path / "diagram.png", tmp_path / "diagram.nc"
     shown = run(*arguments, "--plot", str(plot), "--out", str(out))
     assert shown.exit_code == 0 and "0.09" in shown.output and "α̃_g" in shown.output
+    assert shown.output.count("unstable") == 1 and "stable" in shown.output  # T = 0 alone
     assert plot.stat().st_size > 10_000
     diagram = tl.results.load(out)
     assert diagram["temperature"].values == pytest.approx([0.0, 0.1, 0.2, 0.3])
@@ -151,7 +158,7 @@ def test_a_diagram_over_temperatures_has_the_lines_of_every_temperature(tmp_path
         (["--temperatures", "1:0.1:3", "--units", "inf"], "--temperatures"),
         (["--temperatures", "0.1:1:3", "--units", "3"], "--units inf"),
         (["--temperature", "cold", "--units", "inf"], "bayes"),
-        (["--temperature", "0.1"], "--units inf"),
+        (["--temperature", "0.1", "--units", "5"], "--units inf"),
         (["--label-noise", "0.1", "--units", "inf"], "high temperature"),
     ],
 )

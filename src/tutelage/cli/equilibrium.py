@@ -34,8 +34,12 @@ LOADS = {
 def equilibrium(
     activation: options.Unit = "erf",
     units: Annotated[
-        str, typer.Option(metavar="K | inf", help="Hidden units of student and teacher.")
-    ] = "3",
+        str | None,
+        typer.Option(
+            metavar="K | inf",
+            help="Hidden units of student and teacher; by default 3, with a temperature inf.",
+        ),
+    ] = None,
     load: Annotated[
         float | None,
         typer.Option(metavar="ALPHA", help="Also list every minimum at this load."),
@@ -92,6 +96,9 @@ def equilibrium(
     files = Files(out=out, plot=plot, style=plot_style)
     if load is not None and not (math.isfinite(load) and load >= 0):
         raise InputError("--load", str(load), "a load is a finite number, 0 or more", "--load 20")
+    is_hot = temperature is None and temperatures is None and not label_noise
+    is_hot = is_hot and approximation == "quenched"
+    units = ("3" if is_hot else "inf") if units is None else units
     K = options.count_or_infinity("--units", units)
     alpha = None
     if loads is not None:
@@ -101,7 +108,7 @@ def equilibrium(
         return
     g = options.activation("--activation", activation)
     several = _temperatures(temperatures, temperature, load)
-    if temperature is not None or label_noise or approximation != "quenched" or several is not None:
+    if not is_hot:
         setting = {"approximation": approximation, "label_noise": label_noise}
         if not math.isinf(K) and (K != 2 or approximation != "annealed"):
             allowed = (

@@ -190,12 +190,21 @@ def _print_diagram(diagram: "xr.Dataset", name: str, K: int | float, approximati
     """Print the lines at some twenty temperatures."""
     units = "K → ∞" if math.isinf(K) else f"K = {K}"
     title = f"{printing.plain(name)}, {units}, {approximation}: loads α̃ = P/(KN) of the transitions"
-    table = printing.framed(title, "T", *SYMBOLS.values(), "order")
+    table = printing.framed(title, "T", *SYMBOLS.values(), "order", "replica symmetry")
     for number in printing.shown_rows(table, diagram.sizes["temperature"]):
         row = diagram.isel(temperature=number)
         loads = [printing.number_or_dash(row[name].item(), ".6f") for name in SYMBOLS]
-        table.add_row(f"{row['temperature'].item():.4g}", *loads, str(row["order"].item()))
+        words = (str(row["order"].item()), _unstable_loads(row))
+        table.add_row(f"{row['temperature'].item():.4g}", *loads, *words)
     printing.show(table)
     noise = float(diagram.coords.get("label_noise", 0.0))
     if noise:
         print(f"The Nishimori temperature, at which students are Bayes-optimal, is {noise**2:g}.")
+
+
+def _unstable_loads(row: "xr.Dataset") -> str:
+    """Name the loads between which replica symmetry is unstable in the state of a phase."""
+    unstable = row["load"].values[~row["replica_symmetric"].values.astype(bool)]
+    if not len(unstable):
+        return "stable"
+    return f"unstable at α̃ = {unstable[0]:.4g} to {unstable[-1]:.4g}"
