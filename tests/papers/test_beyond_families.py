@@ -73,11 +73,13 @@ def all_curvatures(one):
     return np.repeat(one.curvature.values[counts > 0], counts[counts > 0])
 
 
-def check_by_numpy(data, units, teachers, isolated):
+def check_by_numpy(data, units, teachers, chosen):
+    """Compare recorded minima of one size with NumPy; return their number."""
     scenario = families.committees(units, teachers)
     seen = 0
     for point, name in families.named_points(scenario):
-        if point.is_minimum and (isolated(name) if callable(isolated) else True):
+        # Differences do not reach a solution, where students coincide with teachers.
+        if point.is_minimum and not point.solves and chosen(name):
             rows = data.isel(
                 state=np.flatnonzero(
                     (data.units == units).values
@@ -97,12 +99,12 @@ def check_by_numpy(data, units, teachers, isolated):
             assert abs(error(W) - float(row.generalization_error)) < 1e-11
             h, outward = curvatures(W)
             every = np.sort(np.concatenate([h, outward]))
-            np.testing.assert_allclose(every, all_curvatures(row), atol=2e-10)
+            np.testing.assert_allclose(every, all_curvatures(row), atol=1e-11)
     return seen
 
 
 def test_levels_and_curvatures_of_six_units_by_numpy(atlas):
-    assert check_by_numpy(atlas, 6, 6, lambda name: True) == 3
+    assert check_by_numpy(atlas, 6, 6, lambda name: True) == 2
 
 
 @pytest.mark.slow
