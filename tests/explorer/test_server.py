@@ -358,7 +358,7 @@ def test_a_missing_package_is_named(monkeypatch):
     module = importlib.import_module("tutelage.explorer.serve")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(
-        tl.InputError, match=r"fastapi, uvicorn, plotly.*pip install tutelage\[explore\]"
+        tl.InputError, match=r"fastapi, uvicorn, plotly.*pip install 'tutelage\[explore\]'"
     ):
         tl.explorer.serve()
     with pytest.raises(tl.InputError, match="plotly"):
