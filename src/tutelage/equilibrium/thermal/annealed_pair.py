@@ -23,7 +23,7 @@ from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.finite import FiniteTheory
 from tutelage.equilibrium.symmetric.theory import MAX_STEPS, TOLERANCE, Equations, Point
 from tutelage.equilibrium.symmetric.tracing import followed, grid
-from tutelage.equilibrium.thermal.two_units import NODES, PairAverage, average_of
+from tutelage.equilibrium.thermal.two_units import NODES, AnnealedAverage, average_of
 from tutelage.equilibrium.thermal.values import Values
 from tutelage.solve.newton import Root, newton
 
@@ -57,18 +57,18 @@ class AnnealedPairTheory(FiniteTheory):
         self.temperature, self.noise = temperature, noise
         self.average = average_of(activation, 1 / (temperature + noise), nodes)
 
-    def _log(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> PairAverage:
+    def _log(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> AnnealedAverage:
         """ln M with its derivatives; NaN where overlaps are no correlations."""
         U, V, C = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (U, V, C)))
         inside = (1 + C - U**2 > 0) & (1 - C - V**2 > 0)
         M = self.average(*(np.where(inside, x, 0.0) for x in (U, V, C)))
         ell = M.gradient / M.value[..., None]
         second = M.hessian / M.value[..., None, None] - ell[..., :, None] * ell[..., None, :]
-        logarithm = PairAverage(np.log(M.value), M.in_beta / M.value, ell, second)
+        logarithm = AnnealedAverage(np.log(M.value), M.in_beta / M.value, ell, second)
         missing = [np.where(inside, 0.0, np.nan).reshape(U.shape + (1,) * n) for n in (0, 0, 1, 2)]
-        return PairAverage(*(x + y for x, y in zip(logarithm, missing, strict=True)))
+        return AnnealedAverage(*(x + y for x, y in zip(logarithm, missing, strict=True)))
 
-    def _at(self, point: Point) -> tuple[PairAverage, Any, Any, Any, Any]:
+    def _at(self, point: Point) -> tuple[AnnealedAverage, Any, Any, Any, Any]:
         """Return ln M, U, V, A and B of a point."""
         at = self.overlap(point)
         V, U = np.asarray(point.V, dtype=float), 1 + self.n * np.asarray(point.d, dtype=float)
@@ -95,7 +95,7 @@ class AnnealedPairTheory(FiniteTheory):
         return Point(*points.T)
 
     def _quotient(
-        self, log: PairAverage, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray
+        self, log: AnnealedAverage, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray
     ) -> tuple[Any, np.ndarray]:
         """Return D = ℓ_V/V and its derivatives in (V, U, C)."""
         small = np.abs(V) < SMALL_V

@@ -35,9 +35,9 @@ SMALLEST_WEIGHT = 1e-14
 STORED_POINTS = 4096
 
 
-class PairAverage(NamedTuple):
-    """M and its derivatives: in β, and the first and second in (U, V, C), with last axes 3 and 3 ×
-    3.
+class AnnealedAverage(NamedTuple):
+    """M and its derivatives: in β, and the first and second in (U, V, C), whose last axes are 3 and
+    3 × 3.
     """
 
     value: Any
@@ -69,7 +69,7 @@ class PiecewiseAverage:
         self.often = np.array([1.0 + (s < exchanged) for s, exchanged in pairs if s <= exchanged])
         self.a = STUDENT_MINUS_TEACHER * np.where(self.signs < 0, *slopes)
 
-    def __call__(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> PairAverage:
+    def __call__(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> AnnealedAverage:
         covariance = covariances(U, V, C)
         probability = orthant_probability(self._reduced(covariance)[0])
         value, in_beta, gradient = self._first(covariance, probability)
@@ -77,7 +77,7 @@ class PiecewiseAverage:
         for direction in DIRECTIONS:
             moved = covariance + 1j * SMALL_STEP * direction
             rows.append(self._first(moved, probability)[2].imag / SMALL_STEP)
-        return PairAverage(value, in_beta, gradient, np.stack(rows, -2))
+        return AnnealedAverage(value, in_beta, gradient, np.stack(rows, -2))
 
     def _reduced(self, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return for every orthant C − βCaaᵀC/w and Ca, of fields made positive, and w."""
@@ -127,7 +127,7 @@ class SmoothAverage:
         # Newton's method also evaluates points that have converged.
         self._stored = functools.lru_cache(maxsize=STORED_POINTS)(self._at)
 
-    def __call__(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> PairAverage:
+    def __call__(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> AnnealedAverage:
         U, V, C = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (U, V, C)))
         points = zip(
             U.ravel().tolist(), np.abs(V).ravel().tolist(), C.ravel().tolist(), strict=True
@@ -136,9 +136,9 @@ class SmoothAverage:
         value, in_beta, first, second = (x.reshape(U.shape + x.shape[1:]) for x in columns)
         # M is even in V: exchanging the two students exchanges R and S.
         sign = np.stack([np.ones_like(V), np.where(V < 0, -1.0, 1.0), np.ones_like(V)], -1)
-        return PairAverage(value, in_beta, first * sign, second * _squares(sign))
+        return AnnealedAverage(value, in_beta, first * sign, second * _squares(sign))
 
-    def _at(self, U: float, V: float, C: float) -> PairAverage:
+    def _at(self, U: float, V: float, C: float) -> AnnealedAverage:
         """Average over all nodes at one point: x_1 ± x_2 = √2 (mean, rest), y_1 ± y_2 = √2 (t, v).
 
         mean = Ut + √A s and rest = Vv + √B u, A = 1 + C − U², B = 1 − C − V².
@@ -146,7 +146,7 @@ class SmoothAverage:
         (t, s, v, u), beta = self.z, self.beta
         A, B = 1 + C - U * U, 1 - C - V * V
         if not (A > 0 and B > 0):
-            return PairAverage(*(np.full(shape, np.nan) for shape in ((), (), (3,), (3, 3))))
+            return AnnealedAverage(*(np.full(shape, np.nan) for shape in ((), (), (3,), (3, 3))))
         a, b = math.sqrt(A), math.sqrt(B)
         mean, rest = U * t + a * s, V * v + b * u
         (g1, e1, h1), (g2, e2, h2) = (self.unit((mean + x) / math.sqrt(2)) for x in (rest, -rest))
@@ -166,7 +166,7 @@ class SmoothAverage:
         hessian = (G2 * dD) @ dD.T + (G1 * even * dm) @ dm.T + (G1 * even * dr) @ dr.T
         hessian = hessian + mixed + mixed.T
         hessian = hessian + np.dot(G1, in_mean * s) * mm + np.dot(G1, in_rest * u) * rr
-        return PairAverage(np.sum(G), -0.5 * np.dot(G, D**2), dD @ G1, hessian)
+        return AnnealedAverage(np.sum(G), -0.5 * np.dot(G, D**2), dD @ G1, hessian)
 
 
 def _derivatives(activation: Activation) -> Any:
