@@ -1,6 +1,9 @@
 """Layout of every figure in both styles: no overlapping or cut text, no legend on data."""
 
 import inspect
+import os
+import subprocess
+import sys
 from io import BytesIO
 from itertools import combinations
 
@@ -131,6 +134,28 @@ def test_the_style_does_not_outlast_a_figure():
     with tl.figures.style("paper"):
         pass
     assert dict(matplotlib.rcParams) == before
+
+
+BACKEND = """
+import matplotlib
+from matplotlib.backends.backend_agg import *
+from matplotlib.backends.backend_agg import _BackendAgg
+matplotlib.interactive(True)
+"""
+FIRST_FIGURE = """
+import matplotlib, xarray, tutelage
+curve = xarray.Dataset({"generalization_error": ("time", [1.0, 0.5])}, {"time": [0.0, 1.0]})
+tutelage.figures.error(curve)
+assert matplotlib.is_interactive()
+"""
+
+
+def test_the_interactive_mode_of_a_backend_outlasts_the_first_figure(tmp_path):
+    """The backend of notebooks switches it on when it is loaded: by the first figure."""
+    (tmp_path / "made_up_backend.py").write_text(BACKEND)
+    variables = {**os.environ, "MPLBACKEND": "module://made_up_backend"}
+    variables["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
+    subprocess.run([sys.executable, "-c", FIRST_FIGURE], env=variables, check=True, timeout=120)
 
 
 def test_a_figure_drawn_later_has_the_style_of_its_making():

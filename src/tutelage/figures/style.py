@@ -1,7 +1,7 @@
 """The two styles of all figures: a screen or slide, and one column of a journal."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,7 @@ def style(name: Literal["screen", "paper"] = "screen") -> Iterator[None]:
     """
     import matplotlib
 
+    _load_backend()
     with matplotlib.rc_context(_settings(name)):
         yield
 
@@ -48,11 +49,26 @@ def default_style() -> Iterator[None]:
     """Apply the style "screen" to all settings of Matplotlib that still have their defaults."""
     import matplotlib
 
+    _load_backend()
     now: Any = matplotlib.rcParams
     defaults: Any = matplotlib.rcParamsDefault
     changed = {key: x for key, x in _settings("screen").items() if now[key] == defaults[key]}
     with matplotlib.rc_context(changed):
         yield
+
+
+@cache
+def _load_backend() -> None:
+    """Let Matplotlib load its backend, whose settings would else end with the first style.
+
+    That of notebooks switches the interactive mode on, without which later figures are not shown.
+    """
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    if getattr(plt, "_backend_mod", None) is None:
+        with suppress(ImportError):  # a figure without pyplot needs none
+            plt.switch_backend(matplotlib.get_backend())
 
 
 @cache
