@@ -90,6 +90,23 @@ def relu_rows(table):
     )
 
 
+def batch_rows(table):
+    """Many runs in one call, per run, against one run alone."""
+    for g, counts in ((tl.ReLU(), (64, 512, 4096)), (tl.Erf(), (64, 512))):
+        scenario, start = committee(2, g)
+        # The first calls of a single run may use a program that is not optimized.
+        call = partial(evolve, scenario, start, until=20, times=[20.0], tolerance=1e-8)
+        _, alone, _ = seconds(partial(call, 0.5), 8)
+        for count in counts:
+            rates = np.linspace(0.1, 1.0, count)
+            first, best, _ = seconds(partial(call, rates))
+            table.add_row(
+                f"{g.name}, K = M = 2, to α = 20, {count} learning rates in one call",
+                f"{1e3 * best / count:.2f} ms each",
+                f"one run alone {1e3 * alone:.1f} ms; first call {first:.1f} s",
+            )
+
+
 def erf_rows(table):
     """Work time for α up to 1000; errors at α = 100, before everything is learned.
 
@@ -200,6 +217,6 @@ if __name__ == "__main__":
     table = Table(title="on-line learning, one core")
     for column in ("work", "time", "compared"):
         table.add_column(column)
-    for rows in (relu_rows, erf_rows, readout_rows, symmetric_rows, command_rows):
+    for rows in (relu_rows, batch_rows, erf_rows, readout_rows, symmetric_rows, command_rows):
         rows(table)
     Console(width=None if sys.stdout.isatty() else 150).print(table)

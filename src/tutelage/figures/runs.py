@@ -51,7 +51,12 @@ def run_count(dataset: xr.Dataset) -> int:
 
 def spread(dataset: xr.Dataset, name: str) -> xr.DataArray:
     """Return the standard deviation over runs; NaN for a single run."""
-    return dataset.get(f"{name}_spread", xr.full_like(dataset[name], np.nan))
+    if f"{name}_spread" in dataset:
+        return dataset[f"{name}_spread"]
+    # `xr.full_like` imports Dask, if it is installed: 0.3 CPU s.
+    curve = dataset[name]
+    nothing = xr.Variable(curve.dims, np.full(curve.shape, np.nan), curve.attrs, fastpath=True)
+    return curve._replace(nothing)
 
 
 def overlap_curves(dataset: xr.Dataset, letter: str, over: str = "time") -> list[OverlapCurve]:
