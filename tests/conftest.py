@@ -22,7 +22,7 @@ import strict_json
 
 from tutelage import cli
 from tutelage._jax import jax
-from tutelage.runs import program_store, progress
+from tutelage.runs import program_store, progress, stored_jit
 
 # It checks what is imported after it, and has no doctests.
 collect_ignore = ["annotation_checks.py"]
@@ -44,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     os.environ[program_store.SWITCH] = str(config.rootpath / ".pytest_cache/programs")
     program_store.is_on = lambda: False
+    stored_jit.MAY_BEGIN_UNOPTIMIZED = False  # XLA_FLAGS turn optimization off
 
 
 # Examples of docstrings that take seconds, most of it compilation: they run with the slow tests.

@@ -84,6 +84,7 @@ def summed(x):
 def store(monkeypatch, tmp_path):
     """A folder of programs for this process; functions that have compiled nothing."""
     monkeypatch.setattr(program_store, "is_on", lambda: True)
+    monkeypatch.setattr("tutelage.runs.stored_jit.MAY_BEGIN_UNOPTIMIZED", True)
     monkeypatch.setenv(program_store.SWITCH, str(tmp_path / "programs"))
     for function in (doubled, decomposed, called_back, uniform, squared, multiplied, summed):
         monkeypatch.setattr(function, "programs", {})

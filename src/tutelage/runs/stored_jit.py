@@ -56,6 +56,8 @@ OPTIONS = tuple(
     )
     if hasattr(jax.config, name)
 )
+# Whether programs may begin unoptimized; the tests compile each program once, without optimization.
+MAY_BEGIN_UNOPTIMIZED = True
 # A program that calls another library contains an address of the present process.
 CALLS_OUTSIDE = re.compile(r"custom_call|callback")
 # Arrays of up to this many numbers are passed to a program together, as one array.
@@ -170,7 +172,8 @@ class StoredFunction:
         """
         # Compiler options in addition to those of the function, and the number of calls.
         variants: list[tuple[dict[str, Any], float]] = [({}, math.inf)]
-        if self.optimize_after and unoptimized is None and _on_one_processor():
+        may_begin = MAY_BEGIN_UNOPTIMIZED and unoptimized is None and _on_one_processor()
+        if self.optimize_after and may_begin:
             variants.append((UNOPTIMIZED, self.optimize_after))
         names = [self._name(leaves, structure, options) for options, _ in variants]
         for name, (_, calls) in zip(names, variants, strict=True):
