@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from tutelage import online
 from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU
-from tutelage.averages.generalization import generalization_error
+from tutelage.averages import generalization_error
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online import Flow
 from tutelage.online.linearization import first_order
