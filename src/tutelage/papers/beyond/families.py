@@ -14,9 +14,8 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import brentq
 
-from tutelage import online
+from tutelage import generalization_error, online
 from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU
-from tutelage.averages import generalization_error
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online import Flow
 from tutelage.online.linearization import first_order
