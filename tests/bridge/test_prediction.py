@@ -259,8 +259,12 @@ def heavy(ξ, rng):
 
 @pytest.mark.parametrize(
     ("inputs", "cause"),
-    [(colour, "structure of the inputs"), (heavy, "fields that are not Gaussian")],
-    ids=["structure", "not Gaussian"],
+    [
+        pytest.param(colour, "structure of the inputs", id="structure"),
+        pytest.param(
+            heavy, "fields that are not Gaussian", id="not Gaussian", marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_what_inputs_do_is_seen_on_them(inputs, cause):
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import tutelage as tl
 from tutelage import InputError
 from tutelage.online.flow import Flow
 
-N, B, RUNS, STEPS, ETA, ETA_V = 1000, 0.5, 40, 3, 0.8, 0.3
+N, B, RUNS, STEPS, ETA, ETA_V = 500, 0.5, 40, 3, 0.8, 0.3
 UNITS = {
     "relu": (tl.ReLU(), lambda x: np.maximum(x, 0), lambda x: 1.0 * (x > 0)),
     "erf": (

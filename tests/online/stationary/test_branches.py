@@ -129,6 +129,7 @@ def test_the_branch_reaches_the_limit_of_small_learning_rates(graded):
     np.testing.assert_allclose(along.eigenvalue.values[-1], limit.eigenvalues.real, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_identical_students_are_followed_as_identical_students(graded):
     near = symmetric(graded, 0.447802, 1.043177, 1.138635, 1.138635)
     along = branch(graded, near, learning_rate=1.0, until=2.0, step=0.1, max_steps=40)

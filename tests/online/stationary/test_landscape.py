@@ -40,7 +40,10 @@ def of_six():
     return tl.online.landscape(committees(6, 6, tl.ReLU()), starts=8)
 
 
-@pytest.mark.parametrize("g", UNITS, ids=lambda g: g.name)
+@pytest.mark.parametrize(
+    "g",
+    [pytest.param(g, id=g.name, marks=[pytest.mark.slow] * (g.name == "GELU")) for g in UNITS],
+)
 def test_the_force_is_the_slope_of_the_error_in_overlaps(g):
     scenario = committees(3, 2, g, [[1, 0.3], [0.3, 2]])
     landscape, rng = Landscape(scenario), np.random.default_rng(1)

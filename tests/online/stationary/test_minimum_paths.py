@@ -43,6 +43,7 @@ def test_correlated_teachers_turn_a_minimum_into_a_saddle(anti_aligned):
         np.testing.assert_allclose(-largest, path.smallest_curvature[point], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_leaky_slope_leads_to_the_minimum_of_leaky_units(anti_aligned):
     relu, leaky = (committees(6, 6, g) for g in (tl.ReLU(), tl.LeakyReLU(0.1)))
     path = tl.online.minimum_path(relu, state(anti_aligned, relu.T), to=leaky)
