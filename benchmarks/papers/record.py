@@ -32,6 +32,7 @@ from tutelage.papers.oostwal2019 import escape
 
 # What computes each file, and its seeds in words.
 RECORDS = {
+    ("beyond", "branch_ends"): (landscape.branch_ends, str(landscape.SEED)),
     ("beyond", "branches"): (landscape.measured, str(landscape.SEED)),
     ("beyond", "control"): (control.optimal, str(control.SEED)),
     ("beyond", "families"): (families.levels, "none"),

@@ -29,7 +29,7 @@ from tutelage.papers.section import Figure, Section
 
 # Learning rates at which fixed points are sought, and the ends of all branches.
 RATES = (0.05, 0.5, 1.0, 1.15, 1.2, 1.24, 1.256, 1.27, 1.3)
-LOWEST, HIGHEST = 0.0, 1.4
+LOWEST, HIGHEST = 0.02, 1.4
 STARTS, SEED = 60, 0
 # Stationary points at η = 0 with errors this close are one point, or one line of points; those
 # that continue have a fixed point this close at a small learning rate.
@@ -81,9 +81,10 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     """Yield the figure and rows of all branches, saddles and minima; a full run computes the data
     again.
     """
-    before = {name: recorded.load_recorded("beyond", name) for name in ("branches", "seventeen")}
+    measures = {"branches": measured, "branch_ends": branch_ends, "seventeen": seventeen}
+    before = {name: recorded.load_recorded("beyond", name) for name in measures}
     if full:
-        now = {"branches": measured(), "seventeen": seventeen()}
+        now = {name: measure() for name, measure in measures.items()}
         yield _figure(now)
         yield from recorded.compare_with_recorded(_rows(now), _rows(before))
         return
@@ -111,10 +112,22 @@ def measured() -> xr.Dataset:
     data = recorded.part("branches", _all_padded)
     branches = _unpadded(data)
     runs = recorded.part("visits", lambda: xr.Dataset(visits(branches)))
-    zero = recorded.part("zero", lambda: xr.Dataset(at_zero()))
-    data = xr.merge([data, runs, zero], combine_attrs="drop")
-    data["boundary"] = "branch", next_to_divergence(branches)
+    data = xr.merge([data, runs], combine_attrs="drop")
     return data.assign_coords(rate=list(RUN_RATES), kind=list(START_KINDS))
+
+
+def branch_ends() -> xr.Dataset:
+    """Return the stationary points at η = 0, and the branches next to which runs linger that
+    nearly diverge: ``recorded/branch_ends.nc``.
+    """
+    zero = recorded.part("zero", lambda: xr.Dataset(at_zero()))
+    boundary = recorded.part("boundary", _boundary)
+    return xr.merge([zero, boundary], combine_attrs="drop")
+
+
+def _boundary() -> xr.Dataset:
+    branches = _unpadded(recorded.load_recorded("beyond", "branches"))
+    return xr.Dataset({"boundary": ("branch", next_to_divergence(branches))})
 
 
 def _all_padded() -> xr.Dataset:
@@ -278,7 +291,7 @@ def _figure(data: dict[str, xr.Dataset]) -> Figure:
     figures.all_branches(branches, axes=left)
     left.set_yscale("symlog", linthresh=1.0)
     figures.landscape(data["seventeen"], axes=right)
-    return Figure(left.figure, {"branches": data["branches"], "seventeen": data["seventeen"]})
+    return Figure(left.figure, data)
 
 
 def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
@@ -308,8 +321,7 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
         yield found(f"{name}: ε_g", float(one.generalization_error), 1e-12, NOTE_SHARES)
         share = float(one.share), float(one.share_error)
         yield found(f"{name}: share of starts", *share, NOTE_SHARES)
-    if "zero_error" in data["branches"]:
-        yield from _zero_rows(data["branches"])
+    yield from _zero_rows(data["branch_ends"])
 
 
 def _zero_rows(data: xr.Dataset) -> Iterator[Row]:
