@@ -30,7 +30,7 @@ SIZES = {0: MOST_TEACHERS, 1: 17}
 DISTINCT = 1e-9
 MOST_DISTINCT = 48
 # Committees whose minima are followed, and the scenarios at the ends of the paths.
-FOLLOWED = (6, 8, 10, 12)
+FOLLOWED = (6, 8, 10)
 FOLLOWED_IN_RATE = (6,)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
 # Learning rates: the first of a branch, the largest, and the number of its points.

@@ -81,7 +81,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     """Yield the figure and rows of all branches, saddles and minima; a full run computes the data
     again.
     """
-    measures = {"branches": measured, "branch_ends": branch_ends, "seventeen": seventeen}
+    measures = {"branches": measured, "seventeen": seventeen}
     before = {name: recorded.load_recorded("beyond", name) for name in measures}
     if full:
         now = {name: measure() for name, measure in measures.items()}
@@ -321,7 +321,8 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
         yield found(f"{name}: ε_g", float(one.generalization_error), 1e-12, NOTE_SHARES)
         share = float(one.share), float(one.share_error)
         yield found(f"{name}: share of starts", *share, NOTE_SHARES)
-    yield from _zero_rows(data["branch_ends"])
+    if "branch_ends" in data:
+        yield from _zero_rows(data["branch_ends"])
 
 
 def _zero_rows(data: xr.Dataset) -> Iterator[Row]:
