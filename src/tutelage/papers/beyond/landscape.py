@@ -7,7 +7,7 @@ kinds of starts show which of them are visited.  For many units the minima at η
 families of anti-aligned units (docs/physics/online.md).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -81,7 +81,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     """Yield the figure and rows of all branches, saddles and minima; a full run computes the data
     again.
     """
-    measures = {"branches": measured, "seventeen": seventeen}
+    measures: dict[str, Callable[[], xr.Dataset]] = {"branches": measured, "seventeen": seventeen}
     before = {name: recorded.load_recorded("beyond", name) for name in measures}
     if full:
         now = {name: measure() for name, measure in measures.items()}
