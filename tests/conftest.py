@@ -65,32 +65,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-# Folders whose tests run with ranks and types written out: no promotion is silent there.
-WITHOUT_PROMOTION = (
-    "activations",
-    "averages",
-    "bridge",
-    "cli",
-    "deep",
-    "equilibrium",
-    "explorer",
-    "figures",
-    "gates",
-    "model",
-    "online",
-    "report",
-    "results",
-    "runs",
-    "simulation",
-    "solve",
-    "spectra",
-    "sweeps",
-)
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    folder = item.path.relative_to(item.config.rootpath).parts[1]
-    strict = folder in WITHOUT_PROMOTION
+    """Ranks and types are explicit in the tests of every package: no promotion is silent there."""
+    first, *rest = item.path.relative_to(item.config.rootpath).parts
+    strict = first == "tests" and len(rest) > 1
     jax.config.update("jax_numpy_rank_promotion", "raise" if strict else "allow")
     jax.config.update("jax_numpy_dtype_promotion", "strict" if strict else "standard")
 

@@ -207,8 +207,7 @@ def test_theorem_5_around_an_exact_critical_point(size):
     noise = np.random.default_rng(3).normal(size=exact.weights[0].shape)
     amounts = jnp.asarray(size * 2.0 ** -np.arange(5.0))
     turned = jax.tree.map(lambda a: jnp.broadcast_to(a, (5, *a.shape)), exact)
-    turned = tl.deep.Network(
-        (exact.weights[0] + amounts[:, None, None] * noise, *turned.weights[1:]), turned.biases
-    )
+    first = turned.weights[0] + amounts[:, None, None] * noise[None]
+    turned = tl.deep.Network((first, *turned.weights[1:]), turned.biases)
     result = theorems.noisy_recovery(turned, teacher, x)
     assert abs(result.exponent.value - 1) < 0.05

@@ -177,9 +177,8 @@ def noisy() -> Row:
     noise = np.random.default_rng(3).normal(size=exact.weights[0].shape)
     amounts = jnp.asarray(1e-3 * 2.0 ** -np.arange(6.0))
     same = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(amounts), *a.shape)), exact)
-    turned = deep.Network(
-        (exact.weights[0] + amounts[:, None, None] * noise, *same.weights[1:]), same.biases
-    )
+    first = same.weights[0] + amounts[:, None, None] * noise[None]
+    turned = deep.Network((first, *same.weights[1:]), same.biases)
     law = theorems.noisy_recovery(turned, teacher, x)
     return compare(
         KEY,

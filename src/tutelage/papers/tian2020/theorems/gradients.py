@@ -70,7 +70,7 @@ def backpropagated_gradients(
     def loss(shifts: list[Array]) -> Any:
         f = x
         for W, b, shift in zip(student.weights, student.biases, shifts, strict=True):
-            h = f @ W + b + shift
+            h = f @ W + b[None] + shift
             f = jnp.where(h > 0, h, 0.0)
         return 0.5 * jnp.sum((y - h) ** 2)
 
