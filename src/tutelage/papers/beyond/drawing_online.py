@@ -151,10 +151,10 @@ def eigenvalues_over_coefficients(dataset: xr.Dataset, axes: "Axes") -> Any:
     """
     for even, points in _kinds(dataset):
         c = points["c2" if even else "c3"].values
-        _with_names(axes, points, c**2, points["growth"].values, even)
+        _with_names(axes, points, c**2, points["growth"].values, (1, 3) if even else (2,))
     axes.set(xlabel=r"$c_2^2$ (circles), $c_3^2$ (squares)", ylabel=r"$\lambda/\eta$")
     axes.set(xscale="log", yscale="log")
-    axes.grid(alpha=0.3)
+    finish(axes)
     return axes
 
 
@@ -162,7 +162,7 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Draw lengths over λ; lines show the mean product of each kind."""
     for even, points in _kinds(dataset):
         growth, length = points["growth"].values, points["length"].values
-        _with_names(axes, points, growth, length, even)
+        _with_names(axes, points, growth, length, (0, 1) if even else (1,))
         product = float(np.mean(growth * length))
         x = np.geomspace(growth.min(), growth.max(), 101)
         axes.plot(x, product / x, ":", color="C0" if even else "C1", label=f"{product:.2f}/λ")
@@ -290,15 +290,20 @@ def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:
     return [(kind, dataset.isel(unit=np.flatnonzero(even == kind))) for kind in (True, False)]
 
 
-def _with_names(axes: Any, points: xr.Dataset, x: np.ndarray, y: np.ndarray, even: bool) -> None:
-    axes.plot(x, y, "o" if even else "s", color="C0" if even else "C1")
-    names = points["unit"].values
-    for place, k in enumerate(
-        np.argsort(x)
-    ):  # labels alternate between the two sides, so that neighbours do not overlap
-        short, at = str(names[k]).split(",")[0], (x[k], y[k])
-        offset = (6, 3) if place % 2 else (-7, -9)
-        side = "left" if place % 2 else "right"
-        options = {"textcoords": "offset points", "fontsize": "x-small", "ha": side}
-        axes.annotate(short, at, offset, **options)
+# Places of names next to points: their offset in points, and the side of the text that is fixed.
+LEFT_BELOW, RIGHT_ABOVE, RIGHT_BELOW = ((-7, -9), "right"), ((6, 3), "left"), ((6, -9), "left")
+NAME_PLACES = (LEFT_BELOW, RIGHT_ABOVE, RIGHT_BELOW, ((-7, 3), "right"))
+
+
+def _with_names(
+    axes: Any, points: xr.Dataset, x: np.ndarray, y: np.ndarray, places: tuple[int, ...]
+) -> None:
+    """Plot circles, whose names take two places in turn, or squares, whose names take one."""
+    circles = len(places) > 1
+    axes.plot(x, y, "o" if circles else "s", color="C0" if circles else "C1")
+    for number, k in enumerate(np.argsort(x)):
+        offset, side = NAME_PLACES[places[number % len(places)]]
+        short = str(points["unit"].values[k]).split(",")[0]
+        options: Any = {"textcoords": "offset points", "fontsize": "x-small", "ha": side}
+        axes.annotate(short, (x[k], y[k]), offset, **options)
     axes.margins(0.12)

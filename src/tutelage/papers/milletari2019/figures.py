@@ -65,6 +65,8 @@ def negative(full: bool) -> Figure:
             draw.index_against_tolerance(runs, ax, which="negative_fraction")
             ax.set_title(f"{NAMES[name]}, 2-10-1, {setting.name}")
             ax.set_xlabel(ax.get_xlabel() if setting is SETTINGS[-1] else "")
+            if ax is not axes[-1, -1]:
+                ax.get_legend().remove()
             data |= {f"{name}_{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
     figure.suptitle("fraction of negative eigenvalues at the end")
     return Figure(figure, data, "negative")
