@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tutelage as tl
-from tutelage._jax import jax, jnp
+from tutelage._jax import OLDER_GENERATOR, jax, jnp, one_kernel
 from tutelage.model.layout import layout_of
 from tutelage.model.timing import Rate
 from tutelage.online import Flow, evolve
@@ -88,6 +88,31 @@ def relu_rows(table):
         f"{best:.1f} s",
         f"first call {first:.1f} s, {memory:.1f} GB; target 20 s, 2 GB",
     )
+
+
+def kernel_rows(table, sizes=(2, 3, 4, 6)):
+    """One right-hand side of a single ReLU run, compiled into one kernel and into many."""
+    for units in sizes:
+        scenario, _ = committee(units, tl.ReLU())
+        J = np.random.default_rng(units).normal(size=(units, 3 * units)) / np.sqrt(3 * units)
+        start = tl.Overlaps.from_weights(J, np.eye(units, 3 * units))
+        flow, T, count = Flow(scenario), np.asarray(start.T)[None], 20_000 // units**4
+        y = np.asarray(flow.vector(start))[None]
+
+        def run(y, flow=flow, T=T, count=count):
+            def step(_, y):
+                return y + 1e-9 * flow.rates(y, T, Rate(np.asarray(0.5)))
+
+            return jax.lax.fori_loop(0, count, step, y)
+
+        one, many = (jax.jit(f, compiler_options=OLDER_GENERATOR) for f in (one_kernel(run), run))
+        times = [seconds(lambda f=f, y=y: jax.block_until_ready(f(y)), 5)[1] for f in (one, many)]
+        fast, slow = (1e6 * x / count for x in times)
+        table.add_row(
+            f"ReLU, K = M = {units}: one right-hand side",
+            f"{fast:.1f} μs",
+            f"in many kernels {slow:.0f} μs",
+        )
 
 
 def batch_rows(table):
@@ -217,6 +242,14 @@ if __name__ == "__main__":
     table = Table(title="on-line learning, one core")
     for column in ("work", "time", "compared"):
         table.add_column(column)
-    for rows in (relu_rows, batch_rows, erf_rows, readout_rows, symmetric_rows, command_rows):
+    for rows in (
+        relu_rows,
+        kernel_rows,
+        batch_rows,
+        erf_rows,
+        readout_rows,
+        symmetric_rows,
+        command_rows,
+    ):
         rows(table)
     Console(width=None if sys.stdout.isatty() else 150).print(table)

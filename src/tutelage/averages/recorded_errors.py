@@ -22,8 +22,9 @@ from tutelage.averages.two_point import two_point
 from tutelage.model import Scenario
 from tutelage.model.layout import Layout
 
-# Numbers in one temporary array; larger ones leave the cache.
-NUMBERS_PER_BLOCK = 2**16
+# Numbers in one temporary array.  The C library returns arrays of 128 kB to the system after each
+# use: with them, 401 errors of eight units take 2.5 ms instead of 0.9.
+NUMBERS_PER_BLOCK = 15 * 2**10
 
 
 class FieldPairs(NamedTuple):
