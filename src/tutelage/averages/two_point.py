@@ -25,13 +25,14 @@ from jaxtyping import Float
 from tutelage._jax import jax, jnp
 from tutelage._types import AnyArray, ArrayModule, FloatOrArray
 from tutelage.activations.closed import ClosedForm
+from tutelage.averages.orthant.angle import arcsine
 
 
 def erf_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
     """(2/π) asin(ρ/2), differentiated up to three times; ρ is an array of NumPy or of JAX."""
     square = 4 - rho**2
     if derivative == 0:
-        return 2 / math.pi * _module(rho).arcsin(rho / 2)
+        return 2 / math.pi * _arcsine(rho / 2)
     numerator = {1: 1.0, 2: rho, 3: 2 * (2 + rho**2)}[derivative]
     return 2 / math.pi * numerator / square ** (derivative - 0.5)
 
@@ -40,15 +41,22 @@ def modulus_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
     """(2/π) [√(1−ρ²) + ρ asin ρ], differentiated up to three times; from two on infinite at ±1."""
     xp, square = _module(rho), (1 - rho) * (1 + rho)
     if derivative == 0:
-        return 2 / math.pi * (xp.sqrt(square) + rho * xp.arcsin(rho))
+        return 2 / math.pi * (xp.sqrt(square) + rho * _arcsine(rho))
     if derivative == 1:
-        return 2 / math.pi * xp.arcsin(rho)
+        return 2 / math.pi * _arcsine(rho)
     with np.errstate(divide="ignore"):
         return 2 / math.pi * (1.0 if derivative == 2 else rho) / square ** (derivative - 1.5)
 
 
 def _module(x: FloatOrArray) -> ArrayModule:
     return jnp if isinstance(x, jax.Array) else np
+
+
+def _arcsine(x: FloatOrArray) -> Any:
+    """Return asin(x); in compiled programs by operations whose digits do not depend on the place
+    in an array.
+    """
+    return arcsine(x) if isinstance(x, jax.Array) else np.arcsin(x)
 
 
 class Curved(NamedTuple):
