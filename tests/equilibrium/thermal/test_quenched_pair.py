@@ -26,8 +26,8 @@ UNITS = [tl.ReLU(), tl.Erf()]
 def few_nodes(monkeypatch, request):
     """Fewer nodes where three digits are enough."""
     if "slow" not in request.keywords:
-        monkeypatch.setattr(quenched_pair, "FINE", FEW)
-        monkeypatch.setattr(quenched_pair, "COARSE", FEW)
+        for name in ("FINE", "COARSE", "ROUGH"):
+            monkeypatch.setattr(quenched_pair, name, FEW)
 
 
 def theory_of(activation, T, noise=0.0):

@@ -52,15 +52,17 @@ class Nodes(NamedTuple):
     z: int
 
 
-FINE, COARSE = Nodes(20, 8, 5, 14), Nodes(16, 7, 4, 12)
+# The rough rule leads starts to their fixed points, and the difference of the others is the error.
+FINE, COARSE, ROUGH = Nodes(20, 8, 5, 14), Nodes(16, 7, 4, 12), Nodes(10, 6, 3, 10)
 SMALLEST_WEIGHT = 1e-10
 POINTS_PER_BLOCK = 512
 # Half-range rules come from a rule with this many points, up to a field without weight.
 LARGEST_FIELD, FIELD_POINTS = 9.0, 400
-MAX_ITERATIONS, TOLERANCE = 400, 1e-10
+MAX_ITERATIONS, TOLERANCE = 400, 1e-9
 # Of V, below which a state is unspecialized; distance of equal states; q − U² of starts in units of
 # its largest value; step of the slope in V.
-SMALLEST_V, SAME, FIRST_GAP, STEP_IN_V = 1e-4, 1e-6, 0.2, 1e-3
+SMALLEST_V, SAME, FIRST_GAP, STEP_IN_V = 1e-4, 1e-5, 0.2, 1e-3
+SLOPE_TOLERANCE = 1e-7  # of overlaps, for slopes in V
 MAX_QUADRATURE_ERROR = 5e-3  # of overlaps
 
 
@@ -202,8 +204,9 @@ class QuenchedPairTheory:
 
     def __init__(self, activation: Activation, kernel: Kernel, temperature: float, noise: float):
         self.kernel, self.temperature, self.noise = kernel, temperature, noise
-        self.average, self.coarser = (
-            PairAverage(activation, 1 / temperature, noise, nodes) for nodes in (FINE, COARSE)
+        self.average, self.coarser, self.rough = (
+            PairAverage(activation, 1 / temperature, noise, nodes)
+            for nodes in (FINE, COARSE, ROUGH)
         )
 
     def states(self, load: float) -> list[tuple[str, Values]]:
@@ -246,7 +249,7 @@ class QuenchedPairTheory:
         """
         rough: list[PairOverlaps] = []
         for start in starts:
-            at = self.solve(load, start, V=0.0 if start.U[1] == 0 else None, coarse=True)
+            at = self.solve(load, start, self.rough, V=_held(start))
             if start.U[1] > 0 and at.U[1] < SMALLEST_V:
                 continue
             if at.U[1] == 0 and at.gap[1] < SMALLEST_V**2:
@@ -256,15 +259,21 @@ class QuenchedPairTheory:
         return [self._refined(load, at) for at in rough]
 
     def solve(
-        self, load: float, at: PairOverlaps, *, V: float | None = None, coarse: bool = False
+        self,
+        load: float,
+        at: PairOverlaps,
+        average: PairAverage | None = None,
+        *,
+        V: float | None = None,
+        tolerance: float = TOLERANCE,
     ) -> PairOverlaps:
         """Iterate to a fixed point; with V at its extremum in all other overlaps."""
-        average = self.coarser if coarse else self.average
+        average = average or self.average
         for _ in range(MAX_ITERATIONS):
             new = _mapped(average(at), load, at, V)
             change = _distance(new, at)
             at = new
-            if change < TOLERANCE:
+            if change < tolerance:
                 return at
             if V is None and 0 < at.U[1] < SMALLEST_V:
                 return at._replace(U=at.U * np.array([1.0, 0.0]))
@@ -280,8 +289,9 @@ class QuenchedPairTheory:
         """Return a fixed point of the finer quadrature; refuse temperatures at which too few digits
         remain.
         """
-        at = self.solve(load, rough, V=0.0 if rough.U[1] == 0 else None)
-        error = _distance(at, rough)
+        coarse = self.solve(load, rough, self.coarser, V=_held(rough))
+        at = self.solve(load, coarse, V=_held(rough))
+        error = _distance(at, coarse)
         if error > MAX_QUADRATURE_ERROR:
             raise InputError(
                 "temperature",
@@ -320,7 +330,7 @@ class QuenchedPairTheory:
         def slope(V: float) -> float:
             gap = np.maximum(at.gap, np.array([0.0, STEP_IN_V**2]))
             start = at._replace(U=np.array([at.U[0], V]), gap=gap)
-            held = self.solve(load, start, V=V, coarse=True)
+            held = self.solve(load, start, self.coarser, V=V, tolerance=SLOPE_TOLERANCE)
             moments = self.coarser(held)
             drive = moments.along[1] - V * moments.bend[1]
             return float(V / held.D[1] - 2 * load * drive) / 2
@@ -350,6 +360,11 @@ def _mapped(
     while excess(low + width) > 0:
         width *= 2
     return overlaps(brentq(excess, low + 1e-9 * width, low + width, xtol=1e-14))
+
+
+def _held(at: PairOverlaps) -> float | None:
+    """V = 0 of an unspecialized state, which is held; None where V is free."""
+    return 0.0 if at.U[1] == 0 else None
 
 
 def _distance(a: PairOverlaps, b: PairOverlaps) -> float:
