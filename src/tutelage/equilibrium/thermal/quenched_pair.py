@@ -214,13 +214,15 @@ class QuenchedPairTheory:
 
         R < S mirrors R > S.
         """
-        flat = self._solved(load, [x for x in self._starts(load) if x.U[1] == 0])
-        states = [("agreeing" if x.gap[1] > 0 else "unspecialized", x) for x in flat]
-        tilted = [x for x in self._starts(load) if x.U[1] > 0]
-        for at in self._solved(load, tilted):
-            mirrored = at._replace(U=at.U * np.array([1.0, -1.0]))
-            states += [("R > S", at), ("R < S", mirrored)]
-        return [(kind, self.values(load, at)) for kind, at in states]
+        starts = self._starts(load)
+        states = []
+        for at in self._solved(load, [x for x in starts if x.U[1] == 0]):
+            kind = "agreeing" if at.gap[1] > 0 else "unspecialized"
+            states.append((kind, self.values(load, at)))
+        for at in self._solved(load, [x for x in starts if x.U[1] > 0]):
+            values = self.values(load, at)
+            states += [("R > S", values), ("R < S", values._replace(R=values.S, S=values.R))]
+        return states
 
     def _starts(self, load: float) -> list[PairOverlaps]:
         """Return states of high temperature at several effective loads, with q between."""
