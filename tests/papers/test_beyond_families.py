@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tutelage as tl
 from tutelage.papers import recorded
 from tutelage.papers.beyond import families
 
@@ -13,6 +14,11 @@ ONSETS = {1: 6, 2: 8, 3: 10, 4: 11, 5: 13}
 @pytest.fixture(scope="module")
 def atlas():
     return recorded.load_recorded("beyond", "families")
+
+
+@pytest.fixture(scope="module")
+def paths():
+    return recorded.load_recorded("beyond", "family_paths")
 
 
 def force(W):
@@ -147,3 +153,25 @@ def test_families_become_minima_at_the_stated_sizes(atlas):
     # MATHEMATICS section 12: k = 3 at M = 17, k = 4 at M = 14.
     assert wider["3 anti-aligned, 1 spread over 3 teachers"][0] == 17
     assert wider["4 anti-aligned, 1 spread over 4 teachers"][0] == 14
+
+
+def test_a_path_ends_where_the_overlaps_lose_stability(paths):
+    """K = M = 6 at the recorded correlation: the largest eigenvalue in (Q, R) vanishes."""
+    one = paths.isel(state=np.flatnonzero(paths.teachers.values == 6)[0])
+    lost = float(one["at"].sel(path="correlation"))
+    assert one.family.item() == "1 anti-aligned" and abs(lost - 0.162169) < 1e-6
+    start = families.committees(6, 6)
+    (point,) = [p for p, name in families.named_points(start) if name == "1 anti-aligned"]
+    state = tl.Overlaps(Q=point.weights @ point.weights.T, R=point.weights, T=start.T)
+    signs = []
+    for correlation in (lost - 1e-3, lost + 1e-3):
+        to = families.committees(6, 6, correlation=correlation)
+        path = tl.online.minimum_path(start, state, to=to)
+        last = int(np.argmax(path.parameter.values))
+        Q, R = path.Q.values[last], path.R.values[last]
+        if path.attrs["ended"] == "reached":
+            _, eigenvalues = families.overlap_route(tl.online.Flow(to, limit=True), Q, R)
+            signs.append(eigenvalues[0] > 0)
+        else:
+            signs.append(False)
+    assert signs == [True, False]

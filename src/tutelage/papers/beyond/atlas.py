@@ -225,9 +225,6 @@ SECTIONS = (
         (draw_levels, draw_curvatures),
         level_rows,
     ),
-)
-# Sections of files that are not recorded yet.
-LATER = (
     _section(
         "paths",
         "Minima as teachers become correlated",
@@ -238,6 +235,9 @@ LATER = (
         (draw_paths,),
         path_rows,
     ),
+)
+# Sections of files that are not recorded yet.
+LATER = (
     _section(
         "rates_of_minima",
         "Minima at finite learning rates",
