@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tutelage.figures.style import ordered_colours
 from tutelage.figures.text import finish
 from tutelage.papers.section import Figure
 
@@ -79,11 +80,14 @@ def escape_distribution(dataset: xr.Dataset, axes: "Axes") -> Any:
     """
     from tutelage.online.stationary.escape import escape_probability
 
-    for row, N in zip(dataset["escape_time"].values, dataset["dimension"].values, strict=True):
+    sizes = dataset["dimension"].values
+    tints = ordered_colours(len(sizes))
+    for row, N, tint in zip(dataset["escape_time"].values, sizes, tints, strict=True):
         times = np.sort(row[~np.isnan(row)])
         x = times - np.median(times)
         left = np.arange(1, len(x) + 1) / len(x)
-        axes.step(x, left, where="post", label=f"$N = {int(N)}$, {len(x)} runs", linewidth=1.2)
+        name = f"$N = {int(N)}$, {len(x)} runs"
+        axes.step(x, left, where="post", label=name, linewidth=1.2, color=tint)
     growth = dataset.attrs["growth"]
     t = np.linspace(-18.0, 32.0, 401)
     law = escape_probability(t, growth)
