@@ -81,7 +81,11 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     """Yield the figure and rows of all branches, saddles and minima; a full run computes the data
     again.
     """
-    measures: dict[str, Callable[[], xr.Dataset]] = {"branches": measured, "seventeen": seventeen}
+    measures: dict[str, Callable[[], xr.Dataset]] = {
+        "branches": measured,
+        "branch_ends": branch_ends,
+        "seventeen": seventeen,
+    }
     before = {name: recorded.load_recorded("beyond", name) for name in measures}
     if full:
         now = {name: measure() for name, measure in measures.items()}
@@ -321,8 +325,7 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
         yield found(f"{name}: ε_g", float(one.generalization_error), 1e-12, NOTE_SHARES)
         share = float(one.share), float(one.share_error)
         yield found(f"{name}: share of starts", *share, NOTE_SHARES)
-    if "branch_ends" in data:
-        yield from _zero_rows(data["branch_ends"])
+    yield from _zero_rows(data["branch_ends"])
 
 
 def _zero_rows(data: xr.Dataset) -> Iterator[Row]:
@@ -332,7 +335,9 @@ def _zero_rows(data: xr.Dataset) -> Iterator[Row]:
         kind = "a line of points" if int(one.zero_points) > 1 else "isolated"
         goes_on = "continues to η > 0" if bool(one.zero_continues) else "only at η = 0"
         words = f"η = 0, stationary point {n + 1} (index {int(one.zero_index)}, {kind}, {goes_on})"
-        yield found(f"{words}: ε_g", float(one.zero_error), SAME_ERROR, NOTE_ZERO)
+        error = float(one.zero_error)
+        error = error if error > SAME_ERROR else 0.0  # a solution, up to rounding
+        yield found(f"{words}: ε_g", error, SAME_ERROR, NOTE_ZERO)
     for number, count in enumerate(data["boundary"].values, start=1):
         words = f"citton2025's run 10⁻⁷ below and above divergence: lingers next to branch {number}"
         yield found(words, float(count), 0.0, NOTE)
