@@ -158,14 +158,14 @@ def test_sampled_networks_approach_the_quenched_theory_of_two_units(activation, 
     theory = tl.equilibrium.states(activation, 2, load, temperature=T)[0]
     committee = tl.Committee(2, activation)
     rows = []
-    for N in (32, 64):
+    for N in (24, 48):
         data = tl.equilibrium.sample(
             tl.Scenario(committee, committee, output_scale=2**-0.5),
             examples=round(load * 2 * N),
             temperature=T,
             dimension=N,
             sweeps=80,
-            runs=48,
+            runs=24,
             seed=3,
             start="teacher",
             warm_up=80,
