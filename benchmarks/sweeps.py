@@ -4,7 +4,8 @@
 
 Seconds are those of a clock, on a machine that should have nothing else to do; CPU seconds are
 those of all processes that were started.  ``--rates 3`` is a tenth of the points, and ``--workers
-1,2,4`` other numbers of workers.  Every one starts with nothing compiled.  How work is
+1,2,4`` other numbers of workers.  Each work is done twice: with nothing compiled, and with the
+programs that the first time has stored.  How work is
 shared by many workers, without the loop and the trivial points:
 
     python benchmarks/sweeps.py --scaling --rates 200 --workers 1,2,4,8,16
@@ -14,6 +15,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
@@ -73,13 +75,22 @@ def swept(over, workers):
 
 
 def apart(*arguments):
-    """A part of this script in a process of its own: seconds of a clock, and of processors."""
-    begun, before = time.perf_counter(), os.times()
-    subprocess.run([sys.executable, __file__, *map(str, arguments)], check=True)
-    after = os.times()
-    used = after.children_user + after.children_system
-    used -= before.children_user + before.children_system
-    return f"{time.perf_counter() - begun:.0f}", f"{used:.0f}"
+    """A part of this script in a new process, without and with stored programs.
+
+    Returns for each the seconds of a clock and of processors.
+    """
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"TUTELAGE_PROGRAMS": f"{folder}/programs"}
+        for _ in range(2):
+            begun, before = time.perf_counter(), os.times()
+            command = [sys.executable, __file__, *map(str, arguments)]
+            subprocess.run(command, check=True, env=environment)
+            after = os.times()
+            used = after.children_user + after.children_system
+            used -= before.children_user + before.children_system
+            results += [f"{time.perf_counter() - begun:.0f}", f"{used:.0f}"]
+    return results
 
 
 def trivial(count, workers):
@@ -140,6 +151,8 @@ def main():
     table = Table(
         "work",
         "seconds",
+        "CPU seconds",
+        "seconds, programs stored",
         "CPU seconds",
         title=f"{count} points of evolve, K = M = 2, α = {UNTIL:g}",
     )
