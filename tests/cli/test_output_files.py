@@ -41,7 +41,8 @@ FOLDERS = {("reproduce", "--out"), ("sweep", "--store"), ("sweep", "--folder")}
 READ = {("explore", "--report"), ("explore", "--files")}
 FILES = {
     *((name, option) for name in COMMANDS for option in ("--out", "--plot")),
-    *(("simulate", "--checkpoint"), ("specialize", "--checkpoint"), ("spectrum", "--animation")),
+    *((name, "--checkpoint") for name in ("online", "simulate", "specialize")),
+    ("spectrum", "--animation"),
 }
 
 

@@ -209,6 +209,7 @@ def test_back_goes_back_by_one_move(opened):
     expect(page.get_by_label("students K", exact=True)).to_have_value("3")
     page.go_back()
     expect(page.get_by_label("students K", exact=True)).to_have_value("2")
+    settled(page)  # a panel that is just being replaced has no curves
     until(page, lambda: len(drawn(page)["names"]) == 6)
     page.get_by_label("noise, slider").evaluate(
         """slider => [0.1, 0.2, 0.3].forEach((value) => {

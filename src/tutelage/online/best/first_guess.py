@@ -157,13 +157,20 @@ def _checked_values(
 ) -> Float[np.ndarray, " k"]:
     """Return the values of a given schedule; refuse values outside of the bounds."""
     low, high = (float(x) for x in bounds)
-    values = []
+    values, number, hint = (
+        [],
+        f"a schedule of {name} returns one number",
+        "lambda time: 1 / (1 + time)",
+    )
     for time in times:
-        value = np.asarray(function(float(time)))
+        try:
+            value = np.asarray(function(float(time)))
+        except Exception as problem:
+            received = f"{type(problem).__name__}: {problem}"[:200] + f" at α = {time:.3g}"
+            raise InputError("start_from", received, number, hint) from problem
         if value.shape != () or value.dtype.kind not in "iuf":
             received = f"{short_repr(value.tolist())} at α = {time:.3g}"
-            allowed = f"a schedule of {name} returns one number"
-            raise InputError("start_from", received, allowed, "lambda time: 1 / (1 + time)")
+            raise InputError("start_from", received, number, hint)
         if not low <= value <= high:
             received = f"{name} = {float(value):.6g} at α = {time:.3g}"
             allowed = f"the bounds of {name} are {low:g} and {high:g}"
