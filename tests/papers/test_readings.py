@@ -53,7 +53,8 @@ def test_an_undecided_reading_does_not_give_depends():
         ((OPEN, HOLDS), ["1"], "depends"),
         ((FAILS, FAILS), ["1"], "differs"),
         ((HOLDS, HOLDS), ["1"], "agrees"),
-        ((FAILS, OPEN), ["1"], "differs"),
+        ((FAILS, OPEN), ["1"], "undecided"),
+        ((FAILS, OPEN, HOLDS), ["1", "2"], "in our reading"),
         ((OPEN, FAILS), ["1"], "undecided"),
     ],
 )

@@ -2,9 +2,9 @@
 
 What is not printed has to be chosen, and a paper may be read in several ways: by its text, or by
 the public code of its authors.  The statement is decided in each reading, and these verdicts
-together make that of the row.  It *differs* only if it fails in every one of them.  If it fails as
-the authors count or print it, and holds only in a reading that we have chosen, it holds *in our
-reading*.
+together make that of the row.  It *differs* only if it fails in every one of them, those of our own
+making included.  If it fails as the authors count or print it, and holds only in a reading that we
+have chosen, it holds *in our reading*.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,9 +29,9 @@ def in_each_reading(
 
     It "agrees" if it does in every reading, and "differs" if it fails in every one; if it agrees in
     one and not in another it "depends", and its note names the choice, with both outcomes. If it
-    fails in all readings of the authors and agrees in one of ours, it holds "in our reading"; if it
-    agrees in none of ours, it "differs". If it agrees in none and fails only in some it is
-    "undecided".  Numbers are those of the first reading, which the row names.
+    fails in all readings of the authors and agrees in one of ours, it holds "in our reading". If it
+    agrees in none and fails only in some, ours included, it is "undecided".  Numbers are those of
+    the first reading, which the row names.
 
     Args:
         on: the choice that is not printed, such as "the scale of the students' start".
@@ -53,9 +53,8 @@ def in_each_reading(
         raise InputError("readings", f"{len(readings)}", "there have to be at least two")
     verdict = _together([row.verdict for row in readings.values()])
     verdicts = [row.verdict for name, row in readings.items() if name not in ours]
-    if ours and all(one in FAILED for one in verdicts):
-        agrees = any(row.verdict == "agrees" for row in readings.values())
-        verdict = "in our reading" if agrees else "differs"
+    if verdict == "depends" and all(one in FAILED for one in verdicts):
+        verdict = "in our reading"
     opening = _opening(on, verdict, {row.verdict for row in readings.values()})
     outcomes = [_outcome(name, row) for name, row in readings.items()]
     full_note = " ".join([opening, *outcomes, *([note] if note and verdict != "agrees" else [])])
