@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = ("online", "simulate", "equilibrium", "spectrum", "specialize", "sweep")
 # Arguments that a command does not begin without.
 NEEDED = {"sweep": ["study.toml"]}
+# Other runs of the command have no checkpoint.
+NEEDED_BY_OPTION = {("online", "--checkpoint"): ["--landscape", "20"]}
 ONLINE = ["online", "--student", "1", "--teacher", "1", "--activation", "erf", "--until", "4"]
 
 
@@ -82,7 +84,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(run, tmp_path,
         f"{300 * 'a'}{ending}": "File name too long",
         "run.other": "the name has to end in",
     }.items():
-        code, out, err = run(command, *NEEDED.get(command, []), option, str(tmp_path / name))
+        needed = [*NEEDED.get(command, []), *NEEDED_BY_OPTION.get((command, option), [])]
+        code, out, err = run(command, *needed, option, str(tmp_path / name))
         assert (code, out) == (2, ""), err
         assert f"{option}: got" in err and words in err and f"Try: {option} run{ending}" in err
 
