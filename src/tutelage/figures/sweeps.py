@@ -87,7 +87,7 @@ def sweep(
     if values.ndim not in (1, 2):
         allowed = f"{name} has to be swept over one, two or three arguments"
         raise InputError(
-            "dataset", f"{values.ndim} of them", allowed, "dataset.sel(...) of the rest"
+            "dataset", f"{values.ndim} swept arguments", allowed, "dataset.sel(...) of the rest"
         )
     return _draw_study(values, new_axes(axes), colour_norm(values))
 

@@ -52,8 +52,9 @@ class Number(NamedTuple):
     drives: bool = False
 
     def checked(self, value: object) -> Any:
-        """Check that a value, or one value per run, is within bounds; a pair for a number of both
-        networks.
+        """Check the bounds of a value, or of one value per run, and return it.
+
+        Numbers of both networks are returned as a pair, (student, teacher).
         """
         bounds = {"at_least": self.at_least, "above": self.above}
         if not self.is_pair:

@@ -118,7 +118,7 @@ class Entries(eqx.Module):
         U: Float[Array, "runs K M"],
         L: Float[Array, "runs K K"],
     ) -> "Entries":
-        """Return the factors from arrays whose first axis are runs."""
+        """Convert factors whose first axis is the run."""
         K, M = U.shape[1:]
         return cls(
             P=[[P[:, n, m] for m in range(n + 1)] for n in range(M)],
@@ -209,7 +209,7 @@ class Columns(eqx.Module):
         U: Float[Array, "runs K M"],
         L: Float[Array, "runs K K"],
     ) -> "Columns":
-        """Return the factors from arrays whose first axis are runs."""
+        """Convert factors whose first axis is the run."""
         return cls(*(jnp.transpose(jnp.asarray(x), (2, 1, 0)) for x in (P, U, L)))
 
     def fields(self, ξ: Example) -> tuple[list[Array], list[Array]]:

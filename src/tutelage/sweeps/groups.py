@@ -69,8 +69,8 @@ class Queue:
         self._compiled.keep(workers)
 
     def take(self, worker: Hashable = None, *, idle: bool = True) -> Group | None:
-        """Take the next group: of the shape that the worker has compiled, or of a shape that no
-        worker has.
+        """Take the next group, preferably of a shape whose program the worker has compiled, else of
+        a shape that no worker has compiled.
 
         A shape of another worker is taken if compiling it again takes less time than its rest.
         Groups whose workers were killed come first, and wait for an idle worker.

@@ -103,7 +103,7 @@ def cifar10(path: str | Path | None = None) -> Images:
     folder = data_folder() if path is None else Path(path).expanduser()
     place = _find(folder)
     if place is None:
-        allowed = f"it has to be {ARCHIVE}, the folder it unpacks to, or a folder with one of them"
+        allowed = f"it has to be {ARCHIVE}, its unpacked folder, or a folder that contains either"
         raise InputError("path", repr(str(folder)), allowed, GET_IT)
     batches = _from_archive(place) if place.is_file() else _from_folder(place)
     return _images([_batch(place / name, content) for name, content in batches.items()])

@@ -14,8 +14,8 @@ from tutelage.deep.network import Network, as_jax, check_network
 from tutelage.deep.training.examples import Examples, as_examples
 from tutelage.runs.seed import check_seed
 
-# Examples for the median of a field: the fraction of others that activate the node differs from
-# one half by 1/(2 √1000) = 0.016.
+# Number of examples from which the median of a field is estimated.  The fraction of other examples
+# that activate the node then differs from one half by 1/(2 √1000) = 0.016.
 FOR_BIASES = 1000
 # Constructions of teachers and students: Section 8.16, or the authors' public code.
 TEXT, CODE = CONSTRUCTIONS = ("text", "code")

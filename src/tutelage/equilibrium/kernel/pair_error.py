@@ -82,7 +82,7 @@ class PairError(eqx.Module):
     def _terms(
         self, of: Callable[[PairKernel], Callable], pairs: Float[Array, "... p"]
     ) -> Float[Array, "... p"]:
-        """-G φ of every pair."""
+        """Return −G φ of every pair of units, with φ the function ``of`` its kernel."""
         (q, r), K = self.split(pairs), self.scenario.K
         teachers = (-match_rank(self.G[:, K:], r) * of(self.teachers)(r)).reshape(*r.shape[:-2], -1)
         if K == 1:

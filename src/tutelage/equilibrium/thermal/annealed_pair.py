@@ -31,8 +31,8 @@ from tutelage.solve.newton import Root, newton
 LARGEST_V = 1 - 1e-6
 # Below this |V| the quotient ℓ_V/V is a parabola in V.
 SMALL_V = 1e-3
-# Unspecialized states are followed between these loads, in units of T + ς² + 2κ̃(1), in steps of
-# the logarithm of the load.
+# Range of loads of the unspecialized states, in units of T + ς² + 2κ̃(1), and the
+# largest and the smallest step of the logarithm of the load.
 FIRST_LOAD, LAST_LOAD = 1e-4, 1e7
 FLAT_STEP, SMALLEST_STEP = 0.5, 1e-3
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -58,7 +58,7 @@ class AnnealedPairTheory(FiniteTheory):
         self.average = average_of(activation, 1 / (temperature + noise), nodes)
 
     def _log(self, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> AnnealedAverage:
-        """ln M with its derivatives; NaN where overlaps are no correlations."""
+        """Return ln M and its derivatives; NaN where their matrix is not positive definite."""
         U, V, C = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (U, V, C)))
         inside = (1 + C - U**2 > 0) & (1 - C - V**2 > 0)
         M = self.average(*(np.where(inside, x, 0.0) for x in (U, V, C)))
@@ -224,7 +224,7 @@ class AnnealedPairTheory(FiniteTheory):
         return H
 
     def matrices(self, load: FloatOrArray, point: Point) -> dict[str, np.ndarray]:
-        """The block of site-symmetric states, in (U, V, C)."""
+        """Return the Hessian of βf/K in the site-symmetric directions (U, V, C)."""
         return {"trivial": self.curvatures(load, point)}
 
     def values(self, load: FloatOrArray, point: Point) -> Values:

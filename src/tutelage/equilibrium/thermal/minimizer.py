@@ -49,7 +49,7 @@ class MinimizerTheory(InfiniteTheory):
         return (1 - R) * (1 + R) * self._ratio(R)[0] / self._width(point)
 
     def agreeing(self, load: FloatOrArray) -> Point:
-        """R = 0 and q = 1 at loads at which y < 1."""
+        """Return the state R = 0, q = 1 where y < 1, and NaN at other loads."""
         zero = np.zeros_like(np.asarray(load, dtype=float))
         R = np.where(self.stretch(Point(zero, zero, zero), load) < 1, zero, np.nan)
         return Point(R, R, R)

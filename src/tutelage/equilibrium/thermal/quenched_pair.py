@@ -269,7 +269,7 @@ class QuenchedPairTheory:
         V: float | None = None,
         tolerance: float = TOLERANCE,
     ) -> PairOverlaps:
-        """Iterate to a fixed point; with V at its extremum in all other overlaps."""
+        """Iterate to a fixed point; V is held fixed if it is given."""
         average = average or self.average
         for _ in range(MAX_ITERATIONS):
             new = _mapped(average(at), load, at, V)

@@ -156,7 +156,7 @@ class SmoothAverage:
         even, odd = (h1 + h2) / math.sqrt(8), (h1 - h2) / math.sqrt(8)
         G = self.weights * np.exp(-0.5 * beta * D**2)
         G1, G2 = -beta * D * G, beta * (beta * D**2 - 1) * G
-        # Derivatives of mean and rest in U, V and C; second ones are multiples of s and of u.
+        # First derivatives of mean and rest in (U, V, C); the second ones are s·mm and u·rr.
         dm = np.stack([t - U / a * s, 0 * t, s / (2 * a)])
         dr = np.stack([0 * t, v - V / b * u, -u / (2 * b)])
         mm = np.array([[-(1 + C), 0, U / 2], [0, 0, 0], [U / 2, 0, -0.25]]) / a**3

@@ -35,8 +35,10 @@ class Constant(NamedTuple):
 
 
 def best_constant(search: Search) -> Constant:
-    """Find the best of a few constant controls: with the least final error, or soonest at an
-    error.
+    """Find the best of a few constant controls.
+
+    With ``until`` the best control has the least error of its run; with ``error`` it reaches this
+    error first.
     """
     tried = _constant_controls(search)
     limit = LONGEST_TIME if search.until is None else float(search.until)
@@ -92,7 +94,7 @@ def first_passage(run: Steps, error: float) -> float:
 
 
 def _unreached(search: Search, tried: np.ndarray, errors: np.ndarray) -> ComputationError:
-    """Describe that no constant control reaches the goal, and the lowest error of all."""
+    """Return the error for a goal that no constant control reaches; it names the lowest error."""
     least, names = int(np.argmin(errors)), search.system.names
     which, where = "the controls at their lower bounds", ""
     if "learning_rate" in names:

@@ -14,8 +14,7 @@ from tutelage.online.best.discretized import Path
 
 # Knots and ends of steps are at times T (k/n)^1.5: students move fastest in the beginning.
 EXPONENT = 1.5
-# Smallest number of steps of a piece, and bounds of the logarithms of durations relative to the
-# last one.
+# Smallest number of steps of a piece; bounds of ln(duration of a piece / duration of the last one).
 FEWEST_STEPS_OF_A_PIECE, LOG_DURATIONS = 24, (-12.0, 12.0)
 
 

@@ -212,8 +212,9 @@ def _with_finer_rule(
     orders: Int[np.ndarray, "rows n"],
     kind: str,
 ) -> tuple[tuple[Array, Array], Array]:
-    """Return rows with the rule of a level and with a finer one, and the remainders of
-    the series.
+    """Compute rows with two quadrature rules, that of a level and a finer one.
+
+    Returns both values of each row, and the remainders of the series.
     """
     choice = moments._choice(kind)
     places = (place, int(choice.judged(place, 1)))

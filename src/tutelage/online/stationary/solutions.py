@@ -68,7 +68,7 @@ def derivatives(flow: Flow, y: Float[np.ndarray, " d"]) -> tuple[np.ndarray, np.
 
 
 def linear_system(flow: Flow, y: Float[np.ndarray, " d"]) -> System:
-    """The equations to first order in the distance from a solution, which is their only root."""
+    """Return the equations linearized around a solution y, (F + ηG)(x − y) = 0."""
     F, G = derivatives(flow, y)
 
     def equations(x: np.ndarray, eta: float) -> tuple[np.ndarray, np.ndarray]:

@@ -31,8 +31,8 @@ from tutelage.papers.section import Figure, Section
 RATES = (0.05, 0.5, 1.0, 1.15, 1.2, 1.24, 1.256, 1.27, 1.3)
 LOWEST, HIGHEST = 0.02, 1.4
 STARTS, SEED = 60, 0
-# Stationary points at η = 0 with errors this close are one point, or one line of points; those
-# that continue have a fixed point this close at a small learning rate.
+# Stationary points at η = 0 whose errors differ by less than SAME_ERROR are one point, or one line
+# of points.  A point continues to η > 0 if a fixed point at SMALL_RATE is within CONTINUES of it.
 SAME_ERROR, SMALL_RATE, CONTINUES = 1e-9, 0.02, 0.05
 MOST_AT_ZERO = 8
 # Distances in η from the learning rate above which the run of citton2025 diverges.

@@ -87,8 +87,10 @@ def sampled(run: SampledRun) -> xr.Dataset:
 
 
 def theory(run: SampledRun) -> np.ndarray:
-    """Return the quantities of a run in the state of K → ∞ that its start leads to; R stands for
-    both overlaps.
+    """Return the theoretical values of `QUANTITIES` for K → ∞, in the state a run should reach.
+
+    Runs from a random start reach R = 0 if such a state exists, all others the largest R.  The
+    invariant overlap of a state is its R.
     """
     states = equilibrium.states(
         UNITS[run.activation], math.inf, run.load, temperature=run.temperature

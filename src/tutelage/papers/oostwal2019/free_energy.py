@@ -175,8 +175,8 @@ def one_unit() -> Iterator[Row]:
 def _asymptotics() -> Iterator[Row]:
     """ε_g ~ 1/(2α) for one unit (Appendix C), ε_g ∝ 1/α for more."""
     for g in (Erf(), ReLU()):
-        # 2αε_g = 1 + c/√α + … or 1 + c/α + …: the remainder is below the change from a quarter of
-        # the load.
+        # 2αε_g = 1 + c/√α + … or 1 + c/α + …: its distance from 1 is at most its change between a
+        # quarter of the load and the load.
         near, far = (2 * a * best(g, 1, a).generalization_error for a in (2.5e7, 1e8))
         item = f"2αε_g for α → ∞, K = 1, {g.name}"
         yield compare(KEY, item, closed_form("1", 1.0), far, 2 * abs(far - near))

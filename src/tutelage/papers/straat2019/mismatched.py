@@ -142,9 +142,7 @@ def _error_of_share(activation: str, a: float) -> float:
 
 
 def figure_4(full: bool) -> Iterator[Row | Figure]:
-    """Draw overlaps over time, and decide the state in which two students represent
-    three teachers.
-    """
+    """Draw overlaps over time, and check the final state of two students of three teachers."""
     from tutelage.figures import overlaps
 
     axes, run = panels(), fig_4(100.0)
