@@ -17,7 +17,7 @@ from tutelage.bridge.inputs import check_inputs
 from tutelage.bridge.models import read
 from tutelage.model import Overlaps
 
-# Of the student and of the teacher; None where there is one hidden layer.
+# Names of the compared layers of student and teacher; None for networks with one hidden layer.
 LayerNames = tuple[str | None, str | None]
 # The squared norm of components with variance 1 is within this many standard deviations of N.
 DEVIATIONS = 5

@@ -78,7 +78,7 @@ class Ensemble:
         readout_rate: RateLike = 0.0,
         weight_decay: TimeFunction | None = None,
     ) -> timing.Rate | timing.Scheduled:
-        """Check η > 0 or η(α), η_v >= 0 or η_v(α), None or γ(α) at all times of the runs."""
+        """Check rates and decay at all times of the runs; return them as one object."""
         until = self.examples / self.dimension
         rate = timing.learning_rate(learning_rate, self.times, until, limit=False, runs=False)
         rate = timing.with_readout_rate(

@@ -206,7 +206,7 @@ def _joined(
 
 
 def _text(variable: xr.Variable) -> xr.Variable:
-    """Return text of a file, which has the type object, as text of one length."""
+    """Convert text that was read with the type object to text of a fixed length."""
     return variable.astype(str) if variable.dtype.kind == "O" else variable
 
 

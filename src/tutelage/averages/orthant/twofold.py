@@ -87,6 +87,6 @@ def _normalised(hi: Number, lo: Number) -> Twofold:
 def _halves(a: Number) -> tuple[Number, Number]:
     bits = jax.lax.bitcast_convert_type(a, jnp.uint64)
     leading = jax.lax.bitcast_convert_type(bits & jnp.uint64(_LEADING_BITS), jnp.float64)
-    # Masking has no derivative: the leading half has that of a, the rest is constant.
+    # Bit masks have no derivative: a − lo gets the derivative of a, and lo is constant.
     lo = jax.lax.stop_gradient(a - leading)
     return a - lo, lo

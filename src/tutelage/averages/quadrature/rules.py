@@ -46,7 +46,7 @@ def first_node(nodes: int) -> float:
 
 
 def cut_off(nodes: int, axes: int) -> float:
-    """Bound the integral beyond ±L on some axis: the mass there, times L for growth."""
+    """Estimate the integral beyond ±L on all axes: the Gaussian weight there, times L."""
     L = half_width(nodes)
     return axes * L * erfc(L / np.sqrt(2))
 

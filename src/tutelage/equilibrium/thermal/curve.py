@@ -84,7 +84,7 @@ def _winner(transitions: ThermalTransitions, curve: xr.Dataset, loads: np.ndarra
     special = np.array([k.startswith("R ") for k in kinds])
     ranked = np.where(special[:, None], rank, np.inf)
     best = np.min(ranked, axis=0)
-    # Among states that are equal by symmetry, the first one, R > S.
+    # Of states with equal free energies by symmetry the first is chosen, R > S.
     specialized = np.argmax(ranked <= best + ROUNDING_TOLERANCE * (1 + np.abs(best)), axis=0)
     flat = np.full(len(loads), int(np.flatnonzero(kinds == "unspecialized")[0]))
     replicon = curve["replicon"].values

@@ -45,7 +45,10 @@ def _patterns(given: int, fields: int, k: int) -> Iterator[tuple[tuple[int, ...]
 
 @cache
 def _tuples(kind: str, k: int) -> Tuples:
-    """List (fields, target, weight) of all averages for k representatives, as for `batches`."""
+    """List all averages for k representatives.
+
+    Each is (fields, target, weight), as `batches` takes them.
+    """
     place = np.arange(int(np.prod(SHAPES[kind]))).reshape(SHAPES[kind])
     if kind == "slopes":
         return [((0, unit), int(place[unit]), 1.0) for unit in range(min(k, 2))]

@@ -19,7 +19,7 @@ from tutelage.papers.row import Row, found
 from tutelage.papers.section import Figure, Section
 
 RATE = 1.0
-# Runs for each N, and the last time; 97 percent have left 30 after the median.
+# Number of runs and last time α, by N.  97 % of the runs escape within 30 of the median time.
 QUICK = {100: (1024, 60.0), 200: (1024, 60.0), 600: (512, 60.0), 2000: (160, 60.0)}
 FULL = {
     100: (4096, 60.0),

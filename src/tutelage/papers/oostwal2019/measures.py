@@ -45,9 +45,7 @@ def mirrored(g: Activation) -> Row:
 
 
 def kink(g: Activation, K: float, name: str, above: str, text: str, published: float) -> Row:
-    """Compare the power of the distance from a load in the change of dε_g/dα across it; 0 at a
-    kink.
-    """
+    """Compare the power p in |Δ dε_g/dα| ~ |α − α_0|^p across a load α_0; p = 0 is a kink."""
     centre = load(g, K, name)[0]
 
     def slope(a: float, kind: str, step: float) -> float:
