@@ -21,7 +21,6 @@ from tutelage.papers.beyond.families import (
     RECORDED,
     SIZES,
     SOLVED,
-    UNIT_STARTS,
     coupled,
     of_family,
     onsets,
@@ -42,15 +41,6 @@ NOTE_PATHS = (
     "leaky units of slope s on both sides. The branch stays in its symmetric family: all these "
     "minima open in directions that break the symmetry."
 )
-NOTE_UNITS = (
-    f"T = 1, η → 0, {UNIT_STARTS} starts w_i ~ N(0, 1/d) in d = 2K, and all symmetric families. A "
-    "search from starts proves no completeness."
-)
-NOTE_RATE = (
-    "Exact in η, K(K + 1)/2 + K² equations: the first learning rate at which an eigenvalue of the "
-    "branch from η = 0.02 passes through zero."
-)
-
 
 Rows = Callable[[xr.Dataset], Iterator[Row]]
 Drawing = Callable[[xr.Dataset, Any], None]
@@ -114,37 +104,6 @@ def draw_paths(data: xr.Dataset, axes: Any) -> None:
     axes.set(xlabel="K = M", ylabel=r"$T_{nm}$ where the minimum becomes a saddle")
 
 
-def draw_rates(data: xr.Dataset, axes: Any) -> None:
-    """Draw the learning rate up to which each minimum is stable."""
-    for place in range(data.sizes["state"]):
-        one = data.isel(state=place)
-        axes.plot(int(one.teachers), float(one["at"]), "o", label=str(one.family.item()))
-    axes.set(xlabel="K = M", ylabel=r"$\eta$ up to which the minimum is stable")
-    axes.legend()
-
-
-def draw_units(data: xr.Dataset, axes: Any) -> None:
-    """Draw the share of starts that reach the solution, for each kind of unit."""
-    names = [str(case).partition(",")[0] for case in data.case.values]
-    sizes = np.array([int(str(case).rpartition(" ")[2]) for case in data.case.values])
-    for name in dict.fromkeys(names):
-        chosen = np.flatnonzero(np.array(names) == name)
-        one = data.isel(case=chosen, level=0)
-        axes.errorbar(sizes[chosen], one.share, yerr=one.share_error, fmt="o-", label=name)
-    axes.set(xlabel="K = M", ylabel="share of starts that reach the solution")
-    axes.legend()
-
-
-def unit_rows(data: xr.Dataset) -> Iterator[Row]:
-    """Describe the minima of each kind of unit."""
-    for number, name in enumerate(data.case.values):
-        one = data.isel(case=number)
-        share, width = float(one.share[0]), float(one.share_error[0])
-        note = f"{NOTE_UNITS} {int(one.unsettled)} of {UNIT_STARTS} runs have not ended."
-        yield found(f"{name}: share of starts that reach the solution", share, width, note)
-        yield found(f"{name}: minima", float(one.minima), 0.0, note)
-
-
 def _order(item: tuple[str, Any]) -> tuple[bool, int, str]:
     """Sort families by their number of anti-aligned units, coupled ones first."""
     name = item[0]
@@ -192,15 +151,6 @@ def path_rows(data: xr.Dataset) -> Iterator[Row]:
         yield found(words, float(lost), 0.0, NOTE_PATHS)
 
 
-def rate_rows(data: xr.Dataset) -> Iterator[Row]:
-    """Say up to which learning rate minima are stable."""
-    for place in range(data.sizes["state"]):
-        one = data.isel(state=place)
-        words = f"K = M = {int(one.teachers)}, {one.family.item()}: stable up to η"
-        note = f"{NOTE_RATE} There: {one.ended.item()}, {int(one.opens)} directions."
-        yield found(words, float(one["at"]), float(one.at_error), note)
-
-
 def _section(
     name: str,
     title: str,
@@ -234,24 +184,5 @@ SECTIONS = (
         "family_paths",
         (draw_paths,),
         path_rows,
-    ),
-)
-# Sections of files that are not recorded yet.
-LATER = (
-    _section(
-        "rates_of_minima",
-        "Minima at finite learning rates",
-        "The learning rate up to which the minima of few ReLU units are stable.",
-        "family_rates",
-        (draw_rates,),
-        rate_rows,
-    ),
-    _section(
-        "minima_of_units",
-        "Minima of other units",
-        "Share of random starts that end in the solution, for four kinds of units.",
-        "units",
-        (draw_units,),
-        unit_rows,
     ),
 )
