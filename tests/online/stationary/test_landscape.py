@@ -1,5 +1,6 @@
 """Minima of the error as a function of weights: gradients, curvatures, names, shares."""
 
+import re
 from itertools import permutations
 
 import numpy as np
@@ -9,7 +10,11 @@ import tutelage as tl
 from tutelage._jax import jnp
 from tutelage.online.flow import Flow
 from tutelage.online.stationary.landscape_descent import Atlas, random_starts, settle
-from tutelage.online.stationary.landscape_families import descended, family_starts
+from tutelage.online.stationary.landscape_families import (
+    descended,
+    family_count,
+    family_starts,
+)
 from tutelage.online.stationary.landscape_gradient import Landscape, errors, forces
 from tutelage.online.stationary.landscape_hessian import (
     hessian,
@@ -221,6 +226,7 @@ def test_a_checkpoint_continues_with_the_same_result(tmp_path, monkeypatch):
         (committees(2, 2, tl.Linear()), {}, "Linear"),
         (committees(2, 2, tl.ReLU(), weight_decay=0.1), {}, "weight_decay"),
         (committees(3000, 3000, tl.ReLU()), {}, "units of the student"),
+        (committees(5000, 3, tl.ReLU()), {}, "units of the student.*(less|fewer)"),
         (committees(2, 2, tl.ReLU()), {"starts": 10**12}, "starts=[0-9]+ or less"),
         (
             tl.Scenario(tl.Committee(2, tl.ReLU(), [1, 0]), tl.Committee(1, tl.ReLU())),
@@ -232,6 +238,29 @@ def test_a_checkpoint_continues_with_the_same_result(tmp_path, monkeypatch):
 def test_bad_input_is_refused_by_name(scenario, keywords, argument):
     with pytest.raises(tl.InputError, match=argument):
         tl.online.landscape(scenario, **keywords)
+
+
+@pytest.mark.parametrize(("students", "teachers"), [(2, 2), (2, 5), (5, 3), (4, 4)])
+def test_the_number_of_families_is_known_before_they_are_built(students, teachers):
+    for T in (None, np.diag(np.arange(1.0, teachers + 1))):
+        scenario = committees(students, teachers, tl.ReLU(), T)
+        count, starts = family_count(scenario), len(family_starts(scenario))
+        # Where no unit is anti-aligned, or all are, one kind of additional units is missing.
+        assert starts == count if students <= teachers else 0 <= count - starts <= 4
+
+
+def test_a_committee_whose_families_take_days_is_refused_before_any_work(monkeypatch):
+    """Memory alone would let it pass; the suggested number of units passes."""
+    from tutelage.online.stationary import landscape as module
+
+    monkeypatch.setattr(module, "check_memory", lambda *arguments, **keywords: None)
+    monkeypatch.setattr(module, "Atlas", None)
+    with pytest.raises(tl.InputError, match=r"24 symmetric families .* hours") as refusal:
+        tl.online.landscape(committees(5000, 3, tl.ReLU()))
+    largest = int(re.search(r"Try: (\d+) units or fewer", str(refusal.value)).group(1))
+    module._check_time(committees(largest, 3, tl.ReLU()))
+    with pytest.raises(tl.InputError, match="hours"):
+        module._check_time(committees(largest + 1, 3, tl.ReLU()))
 
 
 def one_anti_aligned(K):

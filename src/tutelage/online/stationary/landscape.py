@@ -1,5 +1,6 @@
 """The landscape of minima: where gradient flow ends, how often, and what the minima are."""
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from tutelage.online.stationary.landscape_descent import (
     random_starts,
     settle,
 )
+from tutelage.online.stationary.landscape_families import BLOCKS, STEPS_PER_BLOCK, family_count
 from tutelage.online.stationary.landscape_names import family, multiplicity
 from tutelage.runs.checkpoint import Checkpoint, digest
 from tutelage.runs.progress import Progress
@@ -32,6 +34,13 @@ from tutelage.runs.seed import check_seed
 
 # Number of arrays of the size of the Hessian that Newton's method stores.
 HESSIANS_IN_MEMORY = 8
+# Number of arrays over all pairs of units that a gradient step stores for each state.
+PAIR_ARRAYS_IN_MEMORY = 4
+# A slow estimate of the time before the first random start, which no checkpoint saves: pairs of
+# units per second in gradient steps, operations per second in Newton's method, and Newton steps
+# for each family.  Committees for which it is longer are refused.
+PAIRS_PER_SECOND, OPERATIONS_PER_SECOND, NEWTON_STEPS_EACH = 5e7, 5e9, 5
+MAX_HOURS = 6.0
 
 
 @recorded
@@ -91,6 +100,7 @@ def landscape(
     # The Hessian in the span of the teachers decides how large a committee may be.
     sizes = 8 * HESSIANS_IN_MEMORY
     check_memory("the units of the student", K, lambda K: sizes * (K * M) ** 2, "the Hessian")
+    _check_time(scenario)
     atlas = Atlas(scenario)
     d = _dimension(dimension, K, atlas.landscape.teachers.shape[1])
     check_memory("starts", count, lambda n: 16 * n * K * (K + M), "the weights of all runs")
@@ -135,6 +145,32 @@ def check_landscape(scenario: Scenario, argument: str = "scenario") -> None:
         numbers = ", ".join(str(i + 1) for i in without)
         allowed = "the error does not depend on its weights, so that no minimum is isolated"
         raise InputError(argument, f"student {numbers} with the readout 0", allowed, "fewer units")
+
+
+def _check_time(scenario: Scenario) -> None:
+    """Refuse committees whose symmetric families take too much memory or time."""
+    K, M = scenario.K, scenario.M
+    families = family_count(scenario)
+
+    def pair_bytes(K: int) -> float:
+        return 8 * PAIR_ARRAYS_IN_MEMORY * min(families, RUNS_PER_BATCH) * K * (K + M)
+
+    def hours(K: int) -> float:
+        steps = families * BLOCKS * STEPS_PER_BLOCK * K * (K + M) / PAIRS_PER_SECOND
+        newton = families * NEWTON_STEPS_EACH * (K * M) ** 3 / OPERATIONS_PER_SECOND
+        return (steps + newton) / 3600
+
+    check_memory("the units of the student", K, pair_bytes, "the overlaps of all units")
+    if hours(K) > MAX_HOURS:
+        largest = bisect_left(range(K), True, key=lambda units: hours(units) > MAX_HOURS) - 1
+        smaller = f"{largest} units or fewer" if largest > 0 else "fewer teachers"
+        raise InputError(
+            "the units of the student",
+            str(K),
+            f"the {families} symmetric families of {M} teachers would take about "
+            f"{hours(K):.0f} hours, and at most {MAX_HOURS:g} are allowed",
+            f"{smaller}, or tl.online.evolve from one start",
+        )
 
 
 def _dimension(dimension: int | None, K: int, rank: int) -> int:

@@ -26,6 +26,9 @@ SEPARATE = {"aligned": 1.05, "mixed": 0.0, "back": 0.0, "anti": -0.6}
 MAX_DISTINCT_TEACHERS = 6
 # Descent of a family: blocks after which the weights of a group are averaged.
 BLOCKS, STEPS_PER_BLOCK = 40, 100
+# What additional units do: point to all teachers, or share one that has an anti-aligned or an
+# aligned student.
+EXTRA_KINDS = ("own", "anti", "aligned")
 
 
 class Start(NamedTuple):
@@ -47,6 +50,16 @@ def family_starts(scenario: Scenario) -> list[Start]:
         for values in (COUPLED, SEPARATE):
             starts += list(_with_extra_units(K, M, anti, values))
     return starts
+
+
+def family_count(scenario: Scenario) -> int:
+    """Return the largest number of starts of families, without their weights."""
+    K, M, most = scenario.K, scenario.M, min(scenario.K, scenario.M)
+    if equivalent_teachers(scenario):
+        sets = most + 1
+    else:
+        sets = 2**most if M <= MAX_DISTINCT_TEACHERS else 1
+    return len((COUPLED, SEPARATE)) * sets * (len(EXTRA_KINDS) if K > M else 1)
 
 
 def descended(landscape: Landscape, starts: list[Start], rate: float) -> list[np.ndarray]:
@@ -105,7 +118,7 @@ def _with_extra_units(
     if K <= M:
         yield _start(W, groups[:most], groups, np.arange(most))
         return
-    for kind in ("own", "anti", "aligned"):
+    for kind in EXTRA_KINDS:
         rows, partner = [], []
         for _ in range(K - M):
             if kind == "own":
