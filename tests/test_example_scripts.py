@@ -18,6 +18,7 @@ SAMPLED |= {f"own_networks_{name}.csv" for name in ("flax", "keras", "pytorch")}
 TOLERANCES = {
     "learning_rates.csv": (1e-9, 1e-5),
     "learning_rate_schedule.csv": (1e-9, 2e-2),
+    "best_of_all_schedules.csv": (1e-3, 1e-2),
     "activations_online.csv": (1e-8, 1e-3),
 }
 
