@@ -89,6 +89,25 @@ def mark_recorded(parts: Iterable[Row | Figure], recorded: str) -> Iterator[Row 
         yield replace(part, recorded=recorded) if isinstance(part, Row) else part
 
 
+def show_recorded(
+    paper: str,
+    name: str,
+    compute: Callable[[], xr.Dataset],
+    draw: Callable[[xr.Dataset], Figure],
+    rows: Callable[[xr.Dataset], Iterator[Row]],
+    full: bool,
+) -> Iterator[Row | Figure]:
+    """Show a recorded file; a full run computes it again and compares the rows."""
+    before = load_recorded(paper, name)
+    if full:
+        now = compute()
+        yield draw(now)
+        yield from compare_with_recorded(rows(now), rows(before))
+        return
+    yield draw(before)
+    yield from mark_recorded(rows(before), describe_origin(before))
+
+
 def compare_with_recorded(
     now: Iterable[Row | Figure], before: Iterable[Row | Figure]
 ) -> Iterator[Row | Figure]:

@@ -50,14 +50,9 @@ def show(
     name: str, drawings: tuple[Drawing, ...], rows: Rows, full: bool
 ) -> Iterator[Row | Figure]:
     """Show one recorded file of the atlas; a full run computes it again."""
-    before = recorded.load_recorded("beyond", name)
-    if full:
-        now = RECORDED[name]()
-        yield _figure(now, drawings)
-        yield from recorded.compare_with_recorded(rows(now), rows(before))
-        return
-    yield _figure(before, drawings)
-    yield from recorded.mark_recorded(rows(before), recorded.describe_origin(before))
+    yield from recorded.show_recorded(
+        "beyond", name, RECORDED[name], partial(_figure, drawings=drawings), rows, full
+    )
 
 
 def _figure(data: xr.Dataset, drawings: tuple[Drawing, ...]) -> Figure:

@@ -146,46 +146,48 @@ def _decay(case: Late) -> xr.Dataset:
     )
 
 
-RECORDED = {"control": optimal, "late_rates": late_decay}
+def show_best(full: bool) -> Iterator[Row | Figure]:
+    """Show the recorded schedule and networks; a full run computes them again."""
+    yield from recorded.show_recorded("beyond", "control", optimal, _draw_best, _best_rows, full)
 
 
-def compute(full: bool) -> Iterator[Row | Figure]:
-    """Show the recorded schedule, networks and late rates; a full run computes them again."""
-    before = {name: recorded.load_recorded("beyond", name) for name in RECORDED}
-    if full:
-        now = {name: measure() for name, measure in RECORDED.items()}
-        yield _figure(now)
-        yield from recorded.compare_with_recorded(_rows(now), _rows(before))
-        return
-    yield _figure(before)
-    yield from recorded.mark_recorded(_rows(before), recorded.describe_origin(*before.values()))
+def show_late(full: bool) -> Iterator[Row | Figure]:
+    """Show the recorded late rates; a full run computes them again."""
+    yield from recorded.show_recorded(
+        "beyond", "late_rates", late_decay, _draw_late, _late_rows, full
+    )
 
 
-def _figure(data: dict[str, xr.Dataset]) -> Figure:
+def _draw_best(best: xr.Dataset) -> Figure:
     from tutelage.figures.style import new_panels
 
-    best, late = data["control"], data["late_rates"]
-    left, middle, right = new_panels(3)
+    left, right = new_panels(2)
     left.plot(best["knot_time"], best["rate"], color="C0")
     left.set(xlabel=r"$\alpha$", ylabel=r"$\eta$", ylim=(0.0, None))
-    middle.plot(best["record_time"], best["theory_error"], color="C0", label="theory")
-    middle.errorbar(
+    right.plot(best["record_time"], best["theory_error"], color="C0", label="theory")
+    right.errorbar(
         best["record_time"], best["mean_error"], yerr=best["standard_error"], fmt=".",
         color="C1", label=f"N = {DIMENSION:,}",
     )  # fmt: skip
-    middle.set(xlabel=r"$\alpha$", ylabel=SYMBOLS["generalization_error"], yscale="log")
-    middle.legend()
+    right.set(xlabel=r"$\alpha$", ylabel=SYMBOLS["generalization_error"], yscale="log")
+    right.legend()
+    return Figure(left.figure, {"": best})
+
+
+def _draw_late(late: xr.Dataset) -> Figure:
+    from tutelage.figures.style import new_panels
+
+    axes = np.atleast_1d(new_panels(1))[0]
     for case in late["case"].values:
         one = late.sel(case=case)
-        right.loglog(one["time"], one["learning_rate"], label=str(case))
-    right.plot([20, UNTIL], [1 / 20, 1 / UNTIL], color="0.5", linestyle=":", label=r"$1/\alpha$")
-    right.set(xlabel=r"$\alpha$", ylabel=r"$\eta$ with noisy labels")
-    right.legend()
-    return Figure(left.figure, data)
+        axes.loglog(one["time"], one["learning_rate"], label=str(case))
+    axes.plot([20, UNTIL], [1 / 20, 1 / UNTIL], color="0.5", linestyle=":", label=r"$1/\alpha$")
+    axes.set(xlabel=r"$\alpha$", ylabel=r"$\eta$")
+    axes.legend()
+    return Figure(axes.figure, {"": late})
 
 
-def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
-    best, late = data["control"], data["late_rates"]
+def _best_rows(best: xr.Dataset) -> Iterator[Row]:
     end, error = float(best["end"]), float(best["end_error"])
     note = f"{NOTE} {_certificate(best)}"
     yield found("Control: time α to ε_g = 10⁻⁴ with the best schedule", end, error, note)
@@ -202,6 +204,9 @@ def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
         ratio, width = (float(best[x][n]) / expected for x in ("mean_error", "standard_error"))
         item = f"Control: ε_g of networks over that of the theory at {share:.0%} of the time"
         yield found(item, ratio, width, note)
+
+
+def _late_rows(late: xr.Dataset) -> Iterator[Row]:
     for case in late["case"].values:
         one = late.sel(case=case)
         exponent, width = float(one["exponent"]), float(one["exponent_error"])
@@ -227,11 +232,10 @@ SECTIONS = (
         "control",
         "The best of all schedules",
         "Two ReLU students of graded teachers from the start of citton2025. Left: the schedule "
-        "that reaches ε_g = 10⁻⁴ soonest. Middle: the error with it, from the equations and in "
-        f"networks of {DIMENSION:,} inputs. Right: optimal learning rates of specialized students "
-        f"with label noise {NOISE}, dotted 1/α.",
-        compute,
-        "all data computed again, a quarter of an hour",
+        "that reaches ε_g = 10⁻⁴ soonest. Right: the error with it, from the equations and in "
+        f"the mean of {RUNS} networks of {DIMENSION:,} inputs.",
+        show_best,
+        "all data computed again, minutes",
         lambda: recorded.digest("beyond"),
     ),
 )
