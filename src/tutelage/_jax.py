@@ -105,7 +105,7 @@ def jit_unoptimized(
     >>> int(jit_unoptimized(lambda x: x + 1)(jnp.asarray(2)))
     3
     """
-    options = {"xla_backend_optimization_level": 0}
+    options = {"xla_backend_optimization_level": 0} | OLDER_GENERATOR
     return jax.jit(function, static_argnames=static, compiler_options=options)
 
 

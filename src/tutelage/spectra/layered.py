@@ -10,6 +10,7 @@ a network with many inputs are weights of its first layer.
 
 from collections.abc import Callable
 
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from tutelage._jax import jax, jnp
@@ -37,9 +38,10 @@ def classifier_hessian(
 
 
 def _first_layer(X: Float[Array, "m n"], A: Float[Array, "m u u"]) -> Float[Array, "nu nu"]:
-    """Compute Σ_μ x_i x_k A_jl, one pair of units after the other."""
+    """Compute Σ_μ x_i x_k A_jl, one pair of units j ≤ l after the other: A_jl = A_lj."""
     n, units = X.shape[1], A.shape[1]
-    pairs = A.reshape(len(X), -1).T
-    blocks = jax.lax.map(lambda a: (X * a[:, None]).T @ X, pairs)
-    blocks = blocks.reshape(units, units, n, n)
-    return blocks.transpose(2, 0, 3, 1).reshape(n * units, n * units)
+    first, second = np.triu_indices(units)
+    blocks = jax.lax.map(lambda a: (X * a[:, None]).T @ X, A[:, first, second].T)
+    pair_number = np.zeros((units, units), int)
+    pair_number[first, second] = pair_number[second, first] = np.arange(len(first))
+    return blocks[pair_number].transpose(2, 0, 3, 1).reshape(n * units, n * units)

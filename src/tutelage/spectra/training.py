@@ -16,6 +16,7 @@ from tutelage._memory import check_memory
 from tutelage.runs import provenance
 from tutelage.runs.progress import Progress
 from tutelage.runs.seed import check_seed
+from tutelage.runs.stored_jit import stored_jit
 from tutelage.spectra.classifier import Classifier, Parameters, Start, check_beta_start
 from tutelage.spectra.cross_entropy import Output, accuracy, residuals
 from tutelage.spectra.examples import Examples, examples as check_examples
@@ -257,7 +258,7 @@ def _start(
     return jax.vmap(one)(numbers)
 
 
-@eqx.filter_jit
+@stored_jit
 def _advance(system: TrainingSystem, state: PyTree, count: Int[Array, ""]) -> Any:
     batch = jax.vmap(system.step)
     return jax.lax.fori_loop(0, count, lambda _, state: batch(state), state)
@@ -284,7 +285,7 @@ def _spectra(system: TrainingSystem, θ: PyTree, runs: int) -> np.ndarray:
     return np.concatenate(eigenvalues)
 
 
-@eqx.filter_jit
+@stored_jit
 def _hessians(system: TrainingSystem, θ: PyTree) -> Any:
     """Compute Hessians serially, each with its columns in batches."""
 
@@ -295,7 +296,7 @@ def _hessians(system: TrainingSystem, θ: PyTree) -> Any:
     return jax.lax.map(one, θ)
 
 
-@eqx.filter_jit
+@stored_jit
 def _flat(θ: PyTree) -> Any:
     return jax.vmap(lambda one: ravel_pytree(one)[0])(θ)
 
