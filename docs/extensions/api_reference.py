@@ -236,9 +236,18 @@ def resolve(app: Sphinx, env, node, contnode):
     return nodes.reference("", "", contnode, internal=True, refuri=f"{place}#{found.node_id}")
 
 
+def hidden(
+    app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out modules in attributes, whose values are paths, and fields without a text."""
+    is_bare_field = str(getattr(member, "__doc__", "")).startswith("Alias for field number")
+    return True if inspect.ismodule(member) or is_bare_field else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
     app.connect("source-read", fill)
+    app.connect("autodoc-skip-member", hidden)
     app.connect("autodoc-process-docstring", to_restructured_text, priority=100)
     app.connect("autodoc-process-signature", short_signature)
     app.connect("missing-reference", resolve)

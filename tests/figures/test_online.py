@@ -53,6 +53,14 @@ def test_all_curves_of_five_units_have_different_looks(which, count):
     assert len(lines) == len(looks) == count
 
 
+def test_overlaps_in_one_style_have_a_colour_each_which_later_means_take():
+    axes = figures.overlaps(made_up(), which="R", style="--")
+    colours = [line.get_color() for line in axes.lines]
+    assert len(set(colours)) == len(axes.lines) == 6
+    figures.overlaps(made_up(), axes, which="R", style="-")
+    assert [line.get_color() for line in axes.lines[6:]] == colours
+
+
 def test_a_long_legend_explains_colours_and_styles():
     axes = figures.overlaps(made_up(4, 4), which="R")
     assert len(axes.lines) == 16

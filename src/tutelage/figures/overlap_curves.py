@@ -25,7 +25,7 @@ from tutelage.figures.runs import (
     overlap_curves,
     time_symbol,
 )
-from tutelage.figures.style import new_axes
+from tutelage.figures.style import colour, new_axes, palette
 from tutelage.figures.text import add_to_caption, finish
 
 
@@ -50,7 +50,8 @@ def overlaps(
         as well.  Curves that coincide are one line with all their symbols.  For more than five
         units only the ranges of groups are drawn: assigned pairs, other R_in, Q_ii, other Q_ik.
         Simulated runs are drawn as their mean, with a band of one standard deviation to either
-        side.  Curves that are added to Axes with curves have no entries in the legend.
+        side.  Curves that are added to Axes with curves have no entries in the legend.  In a new
+        figure of one ``style`` up to seven curves have a colour each.
     """
     mean = mean_over_runs(dataset)
     axes = new_axes(axes)
@@ -94,10 +95,19 @@ def _draw_run(axes: Any, time: np.ndarray, curves: list[OverlapCurve], mixed: bo
 
 
 def _draw_curves(
-    axes: Axes, time: np.ndarray, curves: list[OverlapCurve], style: str | None, mixed: bool
+    axes: Any, time: np.ndarray, curves: list[OverlapCurve], style: str | None, mixed: bool
 ) -> None:
-    """Draw every curve in one style, in the colour of the line that it belongs to."""
-    existing, labelled = getattr(axes, "line_styles", {}), not axes.lines
+    """Draw every curve in one style, in the colour of the line that it belongs to.
+
+    Without such lines each curve has its own colour, as far as there are colours.
+    """
+    labelled = not axes.lines
+    if labelled and style and len(curves) <= len(palette()):
+        axes.line_styles = {
+            curve.name: line_style(curve, mixed)._replace(colour=colour(number))
+            for number, curve in enumerate(curves)
+        }
+    existing = getattr(axes, "line_styles", {})
     for curve in curves:
         default = existing.get(curve.name, line_style(curve, mixed))
         plot_with_band(

@@ -50,7 +50,8 @@ def finite_size(
             same times; a time at which a run is missing is left out.
         seed: of drawing again.
 
-    Returns: A Dataset over ``dimension`` with root mean squares over components: ``deviation`` of
+    Returns:
+        A Dataset over ``dimension`` with root mean squares over components: ``deviation`` of
         the mean from the theory, ``standard_error`` of that mean, which the deviation has to exceed
         to be significant, and ``spread`` over runs.  Attributes: ``mean_exponent`` p and
         ``spread_exponent`` q, each with ``..._standard_error``.

@@ -143,7 +143,8 @@ def run(
         progress: whether to print progress and remaining time.
         fixed: the arguments that are the same at all points.
 
-    Returns: A Dataset whose first dimensions are the swept arguments, or ``point`` for a table.
+    Returns:
+        A Dataset whose first dimensions are the swept arguments, or ``point`` for a table.
         Values that are neither numbers nor text nor activations are counted from 0.  Findings have
         a variable for each field, with ``_error`` and ``_reason``; several findings are along
         ``number``.  ``failure`` is the reason why a point has no result, and "" where it has one;

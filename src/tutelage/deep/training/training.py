@@ -105,7 +105,8 @@ def train(
         checkpoint: a file name; the same call continues from it, with the same result.
         progress: whether to show a bar on a terminal.
 
-    Returns: Dataset over ``run`` and ``epoch`` (and ``polarity``, if several were asked for) with
+    Returns:
+        Dataset over ``run`` and ``epoch`` (and ``polarity``, if several were asked for) with
         evaluation_loss, the mean of (f*_L - f_L)²; and for each hidden layer l = 1, …
         teacher_correlation_l and student_correlation_l, the best of each node; winner_l and
         follows_l, the index of the partner; strength_l, √E[β_kk]; the last student_weights_l and

@@ -73,7 +73,8 @@ def sample(
             overlaps, with Q_ii = 1.
         warm_up: sweeps before, while the step is tuned; as many as recorded by default.
 
-    Returns: A Dataset with Q, R and generalization_error over ``run`` and ``sweep``, acceptance and
+    Returns:
+        A Dataset with Q, R and generalization_error over ``run`` and ``sweep``, acceptance and
         the autocorrelation_time of ε_g in sweeps for each run.  With examples there is a dimension
         ``replica``, training_error, replica_overlap (J^a_i · J^b_k of the two replicas of a run)
         and invariant_overlap, √(Σ_in R_in²/K), which does not change in a rotation of the students

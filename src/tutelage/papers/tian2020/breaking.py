@@ -92,6 +92,5 @@ def picture() -> Figure:
     left.set(xlabel="ε‖w*‖t", ylabel="ln ‖w₁‖/‖w₂‖", xlim=(0, LAST))
     right.set(xlabel="ε‖w*‖t", ylabel="cosine of w₂ and w*", xlim=(0, LAST), ylim=(-1.05, 1.05))
     for axes in (left, right):
-        finish(axes)
-    left.legend(fontsize="small")
+        finish(axes)  # with the legend next to the curves
     return Figure(figure, {"": data})

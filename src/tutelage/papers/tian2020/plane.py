@@ -26,7 +26,7 @@ LEGENDS = {  # by iteration
 def plane() -> Iterator[Row | Figure]:
     """Draw Figure 2: boundaries of two teacher and six student nodes in two dimensions."""
     teachers, paths, every = descents.plane()
-    picture, axes = plt.subplots(1, 4, figsize=(14, 3.8), layout="constrained")
+    picture, axes = plt.subplots(1, 4, figsize=(14, 4.3), layout="constrained")
     for ax, record in zip(axes, LEGENDS, strict=True):
         boundaries(at(paths[0], record), teachers[0], axes=ax)
         ax.set_title(f"Iteration {record}")
