@@ -189,6 +189,8 @@ def to_restructured_text(app, what, name, obj, options, lines: list[str]) -> Non
             line = "  " + line.strip()
         code = line.lstrip().startswith(">>>") or (place == "text" and line.startswith("    "))
         result.append(line if code else without_bars(line))
+    if what in ("attribute", "data", "property") and ":" in "".join(lines[:1]):
+        result[:0] = ["..", ""]  # else Napoleon takes the words before the colon for a type
     lines[:] = result
 
 
@@ -237,7 +239,7 @@ def resolve(app: Sphinx, env, node, contnode):
 
 
 def hidden(
-    app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any
+    app: Sphinx, kind: str, name: str, member: object, skip: bool, options: object
 ) -> bool | None:
     """Leave out modules in attributes, whose values are paths, and fields without a text."""
     is_bare_field = str(getattr(member, "__doc__", "")).startswith("Alias for field number")
