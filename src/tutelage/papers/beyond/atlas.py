@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.figures.style import ordered_colours
-from tutelage.figures.text import SYMBOLS
+from tutelage.figures.text import SYMBOLS, finish
 from tutelage.papers import recorded
 from tutelage.papers.beyond.families import (
     FOLLOWED,
@@ -42,6 +42,7 @@ NOTE_PATHS = (
     "minima open in directions that break the symmetry."
 )
 
+TICKS = range(4, MOST_TEACHERS + 1, 4)  # of K = M
 Rows = Callable[[xr.Dataset], Iterator[Row]]
 Drawing = Callable[[xr.Dataset, Any], None]
 
@@ -75,8 +76,8 @@ def draw_levels(data: xr.Dataset, axes: Any) -> None:
             axes.plot(one.teachers, one.generalization_error, ".-", color=tint, linewidth=0.7)
     for label, tint in (("k anti-aligned, coupled", "C0"), ("separate", "C1")):
         axes.plot([], [], ".-", color=tint, label=label)
-    axes.set(xlabel="K = M", ylabel=SYMBOLS["generalization_error"])
-    axes.legend()
+    axes.set(xlabel="K = M", ylabel=SYMBOLS["generalization_error"], xticks=TICKS)
+    finish(axes)
 
 
 def draw_curvatures(data: xr.Dataset, axes: Any) -> None:
@@ -86,8 +87,8 @@ def draw_curvatures(data: xr.Dataset, axes: Any) -> None:
         one = of_family(data, coupled(k))
         axes.plot(one.teachers, one.smallest_curvature, ".-", color=tint, label=f"k = {k}")
     axes.axhline(0.0, color="0.6", linewidth=0.8)
-    axes.set(xlabel="K = M", ylabel="smallest curvature")
-    axes.legend(ncols=2)
+    axes.set(xlabel="K = M", ylabel="smallest curvature", xticks=TICKS)
+    finish(axes)
 
 
 def draw_paths(data: xr.Dataset, axes: Any) -> None:
@@ -96,7 +97,10 @@ def draw_paths(data: xr.Dataset, axes: Any) -> None:
         one = of_family(data, name)
         tint = "C1" if "separate" in name else "C0"
         axes.plot(one.teachers, one["at"].sel(path="correlation"), ".-", color=tint, linewidth=0.7)
-    axes.set(xlabel="K = M", ylabel=r"$T_{nm}$ where the minimum becomes a saddle")
+    for label, tint in (("coupled", "C0"), ("separate", "C1")):
+        axes.plot([], [], ".-", color=tint, label=label)
+    axes.set(xlabel="K = M", ylabel=r"$T_{nm}$ of the saddle", xticks=np.unique(data.teachers))
+    finish(axes)
 
 
 def _order(item: tuple[str, Any]) -> tuple[bool, int, str]:
@@ -174,7 +178,7 @@ SECTIONS = (
         "paths",
         "Minima as teachers become correlated",
         "The correlation of the teachers at which each minimum of K = M turns into a saddle; blue: "
-        "coupled, orange: separate families. Minima that are not drawn persist up to "
+        "coupled, red: separate families. Minima that are not drawn persist up to "
         f"T_nm = {LARGEST_CORRELATION}.",
         "family_paths",
         (draw_paths,),

@@ -294,6 +294,7 @@ def _figure(data: dict[str, xr.Dataset]) -> Figure:
     branches = _unpadded(data["branches"])
     figures.all_branches(branches, axes=left)
     left.set_yscale("symlog", linthresh=1.0)
+    left.set_ylim(bottom=-0.3)
     figures.landscape(data["seventeen"], axes=right)
     return Figure(left.figure, data)
 
