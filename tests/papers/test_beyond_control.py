@@ -1,7 +1,8 @@
-"""Beyond the papers, the best schedule: another integrator, and finite networks."""
+"""Beyond the papers, the best schedule: another integrator, networks, a closed form."""
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import tutelage as tl
 from tutelage.papers import recorded
@@ -44,3 +45,19 @@ def test_networks_learn_as_the_equations_say_until_chance_decides(best):
     assert np.all(deviation < 5 * error)
     # All 61 records and overlaps, with a bias of order 1/N.
     assert bool(best["agrees"]) and float(best["biased_p"]) > 0.01
+
+
+def test_the_late_rate_of_a_linear_unit_is_that_of_the_closed_form():
+    late = recorded.load_recorded("beyond", "late_rates").sel(case="linear unit")
+    noise, E0 = control.NOISE**2, 0.75 - 2 * 0.62 + 1
+
+    def passage(E):
+        return noise * (1 / E - 1 / E0) + np.log(E0 / E)
+
+    late = late.isel(time=np.flatnonzero(late["time"].values > control.LATE[0]))
+    for time, rate in zip(late["time"].values, late["learning_rate"].values, strict=True):
+        E = brentq(lambda E, time=time: passage(E) - time, 1e-9, E0)
+        # Linear between knots that are 13 apart.
+        assert abs(rate - E / (E + noise)) < 0.002 * rate
+    final = brentq(lambda E: passage(E) - control.UNTIL, 1e-9, E0)
+    assert abs(2 * float(late["final_error"]) - final) < 1e-6
