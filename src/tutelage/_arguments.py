@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 from tutelage._checks import InputError, check_float64, is_number, is_traced, short_repr
-from tutelage._names import WORKERS, Parameters, bind_arguments
+from tutelage._names import WORKERS, SignatureParameters, bind_arguments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,7 +64,7 @@ def validated(function: Function) -> Function:
     tutelage._checks.InputError: times: got 2.5, but it has to be a whole number.
     """
     signature = inspect.signature(function)
-    parameters = Parameters(signature)
+    parameters = SignatureParameters(signature)
     called = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)

@@ -100,7 +100,7 @@ time, until. Try: until.
         raise _problem(signature, called, args, options) from None
 
 
-class Parameters:
+class SignatureParameters:
     """The parameters of a function, for binding arguments to them in a fifth of the time.
 
     `bound` returns None where `inspect` has to decide: for arguments that do not fit, and for
@@ -119,7 +119,7 @@ class Parameters:
     def bound(self, args: tuple, options: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the arguments of a call by name.
 
-        >>> parameters = Parameters(inspect.signature(lambda time, until=1: None))
+        >>> parameters = SignatureParameters(inspect.signature(lambda time, until=1: None))
         >>> parameters.bound((1,), {"until": 2}), parameters.bound((1,), {"untli": 2})
         ({'time': 1, 'until': 2}, None)
         """
@@ -139,7 +139,7 @@ def with_checked_arguments(kind: Class) -> Class:
     method = "__new__" if issubclass(kind, tuple) else "__init__"
     make = getattr(kind, method)
     signature = inspect.signature(make)
-    parameters = Parameters(signature)
+    parameters = SignatureParameters(signature)
 
     @wraps(make)
     def checked(self: object, *args: Any, **options: Any) -> Any:

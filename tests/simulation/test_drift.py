@@ -12,7 +12,7 @@ from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.factor import triangle
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.learning_rule import GradientDescent
-from tutelage.simulation.network import Network
+from tutelage.simulation.network import NetworkSystem
 from tutelage.simulation.starts import initial_weights
 
 NORMS = [1.0, 1.5]
@@ -96,7 +96,7 @@ def test_teachers_walk_at_fixed_norms():
     s = scenario(1, 2, delta)
     begin = start(1, 2)
     weights = initial_weights(s, begin, N, runs)
-    system = Network(GradientDescent(s, rate_of(0.5)), weights, N, as_inputs("gaussian", N))
+    system = NetworkSystem(GradientDescent(s, rate_of(0.5)), weights, N, as_inputs("gaussian", N))
     keys = run_keys(3, 0, runs)
     before = system.initial(keys, jnp.arange(runs))
     advance = jax.jit(lambda *arguments: system.advance(*arguments))
@@ -127,7 +127,7 @@ def test_teachers_that_are_not_orthogonal_part_as_they_walk(K):
     begin = tl.Overlaps(0.5 * np.eye(K), np.full((K, 2), 0.1), SKEW)
     rule, keys = GradientDescent(s, rate_of(jnp.asarray(0.5))), run_keys(3, 0, runs)
     systems = (
-        Network(rule, initial_weights(s, begin, N, runs), N, as_inputs("gaussian", N)),
+        NetworkSystem(rule, initial_weights(s, begin, N, runs), N, as_inputs("gaussian", N)),
         Chain(rule, begin, N),
     )
     share = (1 - delta / N) ** (2 * steps)

@@ -11,7 +11,7 @@ from tutelage.model.timing import Scheduled
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.learning_rule import GradientDescent
-from tutelage.simulation.network import Network, Weights
+from tutelage.simulation.network import NetworkSystem, Weights
 from tutelage.simulation.starts import initial_weights
 
 PAIR_START = tl.Overlaps(Q=[[0.3, 0.1], [0.1, 0.4]], R=[[0.2, 0.1], [-0.1, 0.3]], T=PAIR.T)
@@ -49,7 +49,9 @@ def test_a_step_is_the_literal_formula():
     start = initial_weights(
         tl.Scenario(scenario.student, scenario.teacher, B[0] @ B[0].T), (J[0], B[0]), N, 1
     )
-    system = Network(GradientDescent(scenario, Scheduled(eta)), start, N, as_inputs("gaussian", N))
+    system = NetworkSystem(
+        GradientDescent(scenario, Scheduled(eta)), start, N, as_inputs("gaussian", N)
+    )
     keys = run_keys(7, 0, runs)
     state = Weights(jnp.asarray(J), jnp.asarray(B))
     advanced = system.advance(state, keys, jnp.asarray(first), jnp.asarray(count))

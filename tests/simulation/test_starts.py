@@ -11,7 +11,7 @@ from tutelage.model.timing import rate_of
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.learning_rule import GradientDescent
-from tutelage.simulation.network import Network
+from tutelage.simulation.network import NetworkSystem
 from tutelage.simulation.starts import initial_weights
 
 ALONE = tl.Overlaps(Q=[[0.25]], R=[[1e-3]], T=[[1.0]])
@@ -21,7 +21,9 @@ SAME = tl.Overlaps(Q=[[1, 0], [0, 2]], R=[[1, 0], [0, 2]], T=PAIR.T)  # students
 def begun(start, N=50, runs=3, seed=0):
     """Weights with which the runs begin."""
     weights = initial_weights(PAIR, start, N, runs)
-    system = Network(GradientDescent(PAIR, rate_of(1.0)), weights, N, as_inputs("gaussian", N))
+    system = NetworkSystem(
+        GradientDescent(PAIR, rate_of(1.0)), weights, N, as_inputs("gaussian", N)
+    )
     return system.initial(run_keys(seed, 0, runs), jnp.arange(runs))
 
 
@@ -107,7 +109,7 @@ def test_a_corrected_start_leaves_later_examples_alone():
     keys = run_keys(0, 0, 2)
     gaussian = as_inputs("gaussian", N)
     rule = GradientDescent(PERCEPTRON, rate_of(1.0))
-    plain, corrected = (Network(rule, source, N, gaussian, c) for c in (False, True))
+    plain, corrected = (NetworkSystem(rule, source, N, gaussian, c) for c in (False, True))
     state = plain.initial(keys, jnp.arange(2))
 
     def learned(system, first, count):

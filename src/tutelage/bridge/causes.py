@@ -12,8 +12,8 @@ from tutelage._findings import Finding
 from tutelage.bridge.comparison import (
     DEVIATIONS,
     ROUNDING,
-    Deviation,
     Problem,
+    RunDeviation,
     deviation,
     is_far,
     shown_rate,
@@ -46,7 +46,7 @@ class Cause(Finding):
         return f"{self.name}: {sign}; {self.words}"
 
 
-def causes_of(problem: Problem, deviation: Deviation | None, level: float) -> Iterator[Cause]:
+def causes_of(problem: Problem, deviation: RunDeviation | None, level: float) -> Iterator[Cause]:
     """List all possible causes of a deviation; it is None if the run agrees within chance."""
     departs = deviation is not None
     yield _finite_size(problem, departs)
@@ -194,7 +194,7 @@ def _rate_questions(problem: Problem, *, larger: bool) -> str:
     return f"momentum, {usual}" if larger and problem.optimizer is None else usual
 
 
-def _explains(other: Deviation, distance: float, level: float) -> bool:
+def _explains(other: RunDeviation, distance: float, level: float) -> bool:
     return other.p_value > level and other.distance < distance
 
 

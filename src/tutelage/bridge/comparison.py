@@ -266,7 +266,7 @@ def is_far(problem: Problem, η: float, error: float) -> bool:
     return beyond and η > 0 and abs(η - problem.rate) > DEVIATIONS * error
 
 
-class Deviation(NamedTuple):
+class RunDeviation(NamedTuple):
     """Deviation of a run from the equations relative to that of networks, with its distribution."""
 
     theory: xr.Dataset
@@ -296,7 +296,7 @@ def p_in_words(p: float, networks: int) -> str:
     return f"p < {1 / networks:.2g}" if none else f"p = {p:.2g}"
 
 
-def deviation(problem: Problem) -> Deviation:
+def deviation(problem: Problem) -> RunDeviation:
     theory, networks = problem.theory(), problem.networks()
     names = observed(theory, problem.record, networks)
     symbols, x = components(networks, names)
@@ -307,7 +307,7 @@ def deviation(problem: Problem) -> Deviation:
         law = np.zeros(
             problem.runs
         )  # the run goes further than any network, all of which stay finite
-        return Deviation(theory, networks, symbols, np.full_like(run, np.inf), law, np.inf)
+        return RunDeviation(theory, networks, symbols, np.full_like(run, np.inf), law, np.inf)
     allowed = np.maximum(inexact, ROUNDING * np.max(np.abs(expected)))
     squares = np.sum(d**2, axis=0)
     # Compare each network with the others, so that it does not set its own scale.
@@ -315,4 +315,4 @@ def deviation(problem: Problem) -> Deviation:
     law = np.max(np.abs(d) / others, axis=(1, 2))
     ratio = np.abs(run - expected) / (np.sqrt(squares / len(d)) + allowed)
     distance = float(np.mean((run - expected) ** 2))
-    return Deviation(theory, networks, symbols, ratio, law, distance)
+    return RunDeviation(theory, networks, symbols, ratio, law, distance)

@@ -15,7 +15,7 @@ LISTS = {"papers": papers.figures, "files": lambda: {"files": files.playable()}}
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
-class Job:
+class ViewRequest:
     """The current request: its task, view and state."""
 
     def __init__(self, request: Request):
@@ -31,7 +31,7 @@ def main(gigabytes: float) -> None:
 
     def respond(request: Request) -> tuple[dict[str, Any], bytes]:
         before, begun = compiled[0], time.perf_counter()
-        header, body = _answer(Job(request), begun, lambda: compiled[0] > before)
+        header, body = _answer(ViewRequest(request), begun, lambda: compiled[0] > before)
         return {"compiled": compiled[0] > before, **header}, body
 
     answer_requests(respond, gigabytes)
@@ -49,7 +49,7 @@ def _count_compilations() -> list[int]:
     return compiled
 
 
-def _answer(job: Job, begun: float, compiled: object) -> tuple[dict[str, Any], bytes]:
+def _answer(job: ViewRequest, begun: float, compiled: object) -> tuple[dict[str, Any], bytes]:
     """Return status and content of the answer; on errors the message of the library."""
     try:
         if job.task == "runs":
@@ -74,7 +74,7 @@ def _answer(job: Job, begun: float, compiled: object) -> tuple[dict[str, Any], b
         return {"status": 500}, as_json({"error": error, "parameter": None})
 
 
-def _picture(job: Job, begun: float, compiled: Any) -> bytes:
+def _picture(job: ViewRequest, begun: float, compiled: Any) -> bytes:
     view, state = job.view, job.state
     picture = view.details(state) if job.task == "details" else view.draw(state)
     return as_json(
@@ -87,7 +87,7 @@ def _picture(job: Job, begun: float, compiled: Any) -> bytes:
     )
 
 
-def _run(job: Job) -> dict[str, Any]:
+def _run(job: ViewRequest) -> dict[str, Any]:
     """Send traces as they grow, until the end or until the request is cancelled."""
     events: Iterator[tuple[str, dict[str, Any]]] = job.view.stream(job.state)
     message = ""
@@ -100,7 +100,7 @@ def _run(job: Job) -> dict[str, Any]:
     return {"message": message, "python": job.view.python_of_runs(job.state)}
 
 
-def _file(job: Job) -> bytes:
+def _file(job: ViewRequest) -> bytes:
     import tempfile
     from pathlib import Path
 

@@ -20,7 +20,7 @@ import xarray as xr
 
 from tutelage import __version__
 from tutelage._arguments import validated
-from tutelage._names import Parameters
+from tutelage._names import SignatureParameters
 from tutelage.runs.public_names import UNRECORDED, name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -55,7 +55,7 @@ def recorded(
     if function is None:
         return partial(recorded, name=name, from_variables=from_variables)
     signature = inspect.signature(function)
-    parameters = Parameters(signature)
+    parameters = SignatureParameters(signature)
     defaults = {name: p.default for name, p in signature.parameters.items()}
     enter = validated(function)
     called = name or f"{function.__module__.split('.')[1]}.{function.__name__}"

@@ -119,7 +119,9 @@ def network(
         allowed = f"steps of {type(optimizer).__name__} need a fixed second layer"
         raise InputError("readout_rate", short_repr(readout_rate), allowed, "readout_rate=0")
     source = as_inputs(inputs, ensemble.dimension)
-    system = Network(rule, weights, ensemble.dimension, source, bool(corrected_start), b, optimizer)
+    system = NetworkSystem(
+        rule, weights, ensemble.dimension, source, bool(corrected_start), b, optimizer
+    )
     return simulate(system, ensemble, checkpoint=checkpoint, progress=progress)
 
 
@@ -145,7 +147,7 @@ class Weights(NamedTuple):
     memory: Memory = Memory()
 
 
-class Network(eqx.Module):
+class NetworkSystem(eqx.Module):
     """A system for `tutelage.simulation.simulate`: the state is a batch of weights.
 
     The inputs of a block of examples are drawn together.  Blocks begin at multiples of their

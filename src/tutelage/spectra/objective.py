@@ -36,7 +36,7 @@ class Loss(eqx.Module):
         return jax.vmap(jax.hessian(of_one))(h, self.labels)
 
 
-class Optimizer(eqx.Module):
+class ClassifierOptimizer(eqx.Module):
     """A rule for the next step from the gradient of all examples.
 
     Args:
@@ -65,7 +65,7 @@ class Optimizer(eqx.Module):
 
 
 @with_checked_arguments
-class Adam(Optimizer):
+class Adam(ClassifierOptimizer):
     """Kingma and Ba (2015), with their β₁ = 0.9, β₂ = 0.999 and ε = 10⁻⁸.
 
     >>> rule = Adam(0.01, decay=0.9 ** (1 / 500))
@@ -83,7 +83,7 @@ class Adam(Optimizer):
 
 
 @with_checked_arguments
-class SGD(Optimizer):
+class SGD(ClassifierOptimizer):
     """Plain gradient descent: θ ← θ − η ∇L."""
 
     learning_rate: float = 0.01

@@ -23,7 +23,7 @@ from tutelage.spectra.examples import Examples, examples as check_examples
 from tutelage.spectra.hessian import DENSE_MEMORY, check_dense, eigenvalues_of
 from tutelage.spectra.indices import check_tolerance
 from tutelage.spectra.layered import classifier_hessian
-from tutelage.spectra.objective import Adam, Loss, Optimizer
+from tutelage.spectra.objective import Adam, ClassifierOptimizer, Loss
 from tutelage.spectra.record import Measured, as_dataset
 
 RECORDS = 60
@@ -47,7 +47,7 @@ def train(
     epochs: int = 2300,
     recorded: ArrayLike | None = None,
     spectra: ArrayLike | None = None,
-    optimizer: Optimizer | None = None,
+    optimizer: ClassifierOptimizer | None = None,
     beta_start: Start = None,
     output: Output = "softmax",
     runs: int = 1,
@@ -107,7 +107,7 @@ def train(
     _fits(classifier, examples, output)
     beta_start = check_beta_start(classifier, beta_start)
     optimizer = Adam() if optimizer is None else optimizer
-    if not isinstance(optimizer, Optimizer):
+    if not isinstance(optimizer, ClassifierOptimizer):
         raise InputError("optimizer", repr(optimizer), "it has to be Adam or SGD", "Adam(0.01)")
     epochs, runs = positive_integer("epochs", epochs), positive_integer("runs", runs)
     seed = check_seed(seed)
@@ -147,7 +147,7 @@ class TrainingSystem(eqx.Module):
 
     classifier: Classifier
     loss: Loss
-    optimizer: Optimizer
+    optimizer: ClassifierOptimizer
     residual_tolerance: Any
     beta_start: Any
 
@@ -155,7 +155,7 @@ class TrainingSystem(eqx.Module):
         self,
         classifier: Classifier,
         examples: Examples,
-        optimizer: Optimizer,
+        optimizer: ClassifierOptimizer,
         tolerance: float,
         beta_start: Start,
         output: Output,
@@ -243,7 +243,7 @@ class EpochRunner:
 @jit_unoptimized
 def _start(
     classifier: Classifier,
-    optimizer: Optimizer,
+    optimizer: ClassifierOptimizer,
     beta_start: PyTree,
     seed: Int[Array, ""],
     numbers: Int[Array, " runs"],

@@ -11,14 +11,14 @@ from tutelage._checks import InputError
 from tutelage.equilibrium.kernel.kernel import kernel_of
 from tutelage.equilibrium.thermal import quenched_pair
 from tutelage.equilibrium.thermal.quenched_pair import (
-    Nodes,
+    NodeCounts,
     PairAverage,
     PairOverlaps,
     QuenchedPairTheory,
     half_range,
 )
 
-FEW = Nodes(10, 6, 5, 10)
+FEW = NodeCounts(10, 6, 5, 10)
 UNITS = [tl.ReLU(), tl.Erf()]
 
 

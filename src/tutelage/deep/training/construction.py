@@ -11,7 +11,7 @@ from tutelage._checks import InputError, finite_number, positive_integer, shape_
 from tutelage._given import ArrayLike, CheckedInside
 from tutelage._memory import check_memory
 from tutelage.deep.network import Network, as_jax, check_network
-from tutelage.deep.training.examples import Examples, as_examples
+from tutelage.deep.training.examples import InputSource, as_examples
 from tutelage.runs.seed import check_seed
 
 # Number of examples from which the median of a field is estimated.  The fraction of other examples
@@ -157,7 +157,7 @@ def make_teacher(
     random: np.random.Generator,
     widths: tuple[int, ...],
     p: float,
-    examples: Examples,
+    examples: InputSource,
     construction: str = TEXT,
 ) -> Network:
     """Make a teacher from validated arguments, with NumPy's random numbers."""

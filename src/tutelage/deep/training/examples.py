@@ -21,7 +21,7 @@ def written(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-class Examples(eqx.Module):
+class InputSource(eqx.Module):
     """A distribution of inputs."""
 
     @property
@@ -48,7 +48,7 @@ class Examples(eqx.Module):
         raise NotImplementedError
 
 
-class Gaussian(Examples):
+class GaussianSource(InputSource):
     """x ~ N(0, σ²), σ = 10 in the paper."""
 
     σ: float = eqx.field(default=10.0, converter=float)
@@ -64,7 +64,7 @@ class Gaussian(Examples):
         return jnp.float32(self.σ) * jax.random.normal(key, (inputs,), jnp.float32)
 
 
-class Uniform(Examples):
+class UniformSource(InputSource):
     """x uniform on [-a, a], a = 15 in the paper (Figure 12)."""
 
     a: float = eqx.field(default=15.0, converter=float)
@@ -80,7 +80,7 @@ class Uniform(Examples):
         return jnp.float32(self.a) * jax.random.uniform(key, (inputs,), jnp.float32, -1.0, 1.0)
 
 
-class Rows(Examples):
+class RowSource(InputSource):
     """Rows of an array as a fixed set; a sample is rows drawn at random."""
 
     array: Float[Array, "rows inputs"]
@@ -93,16 +93,19 @@ class Rows(Examples):
         return np.asarray(self.array)[random.integers(len(self.array), size=count)]
 
 
-KINDS: dict[str, type[Gaussian] | type[Uniform]] = {"gaussian": Gaussian, "uniform": Uniform}
+KINDS: dict[str, type[GaussianSource] | type[UniformSource]] = {
+    "gaussian": GaussianSource,
+    "uniform": UniformSource,
+}
 
 
-def as_examples(argument: str, data: CheckedInside[str | ArrayLike], inputs: int) -> Examples:
+def as_examples(argument: str, data: CheckedInside[str | ArrayLike], inputs: int) -> InputSource:
     """Make examples from a name, as "gaussian", "gaussian:3" or "uniform:1", or from an array.
 
     >>> as_examples("data", "uniform:2", 5).name
     'uniform:2'
     """
-    if isinstance(data, Examples):
+    if isinstance(data, InputSource):
         return data
     if isinstance(data, str):
         kind, _, width = data.partition(":")
@@ -117,4 +120,4 @@ def as_examples(argument: str, data: CheckedInside[str | ArrayLike], inputs: int
     if array.ndim != 2 or array.shape[1] != inputs or not len(array):
         allowed = f"it has to be a matrix with {inputs} columns and at least one row"
         raise InputError(argument, f"shape {array.shape}", allowed)
-    return Rows(jnp.asarray(array))
+    return RowSource(jnp.asarray(array))

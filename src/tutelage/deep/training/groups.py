@@ -21,7 +21,7 @@ from tutelage.deep.training.construction import (
     make_student,
     make_teacher,
 )
-from tutelage.deep.training.examples import Rows
+from tutelage.deep.training.examples import RowSource
 from tutelage.deep.training.settings import Settings
 
 
@@ -81,7 +81,7 @@ def _group(setup: Settings, members: list[tuple[float, int]]) -> RunGroup:
         for p, run in members
     ]
     rows: Any = None
-    if isinstance(source, Rows):
+    if isinstance(source, RowSource):
         rows = source.array
     elif not setup.fresh:  # in float32, the precision in which they are drawn
         random = (generator(seed, DATA, run) for _, run in members)

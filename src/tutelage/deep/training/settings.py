@@ -25,7 +25,7 @@ from tutelage.deep.training.construction import (
     over_realized,
     widths_of,
 )
-from tutelage.deep.training.examples import Examples, Rows, as_examples
+from tutelage.deep.training.examples import InputSource, RowSource, as_examples
 from tutelage.runs.checkpoint import digest
 from tutelage.runs.provenance import versions
 from tutelage.runs.seed import check_seed
@@ -47,7 +47,7 @@ class Settings(NamedTuple):
     evaluation: int
     batch: int
     rates: Rates  # first epoch and size of each learning rate
-    data: Examples
+    data: InputSource
     held_out: np.ndarray | None  # rows of an array used for the evaluation
     fresh: bool
     steps: int | None  # batches per epoch that are drawn with replacement
@@ -74,7 +74,7 @@ class Settings(NamedTuple):
     def identity(self) -> dict[str, Any]:
         """All settings that determine the results, for the checkpoint."""
         named = self._asdict() | {"data": self.data.name, "held_out": None} | versions()
-        if isinstance(self.data, Rows):
+        if isinstance(self.data, RowSource):
             named["held_out"] = digest(self.data.array, self.held_out)
         return named
 
@@ -123,7 +123,7 @@ def settings(
     if len(np.unique(p)) < p.size:
         raise InputError("polarity", repr(polarity), "all have to be different", "polarity=[0, 1]")
     source, held_out = as_examples("data", data, widths[0]), None
-    if isinstance(source, Rows):
+    if isinstance(source, RowSource):
         rows, held_out = split(source.array, seed)
         source, evaluation = as_examples("data", rows, widths[0]), len(held_out)
         examples, fresh = _of_rows(len(rows), examples, fresh)

@@ -18,7 +18,7 @@ from tutelage._types import AnyArray, Scalar
 from tutelage.deep.epochs import Measured, run_epochs
 from tutelage.deep.measures import measure_runs
 from tutelage.deep.network import Network
-from tutelage.deep.training.examples import Examples
+from tutelage.deep.training.examples import InputSource
 from tutelage.deep.training.groups import (
     RunGroup,
     cast,
@@ -230,7 +230,7 @@ def _block(
     data: tuple[PyTree, ...],
     begin: Int[Array, "2"],
     η: Float[Array, ""],
-    source: Examples,
+    source: InputSource,
     *,
     steps: int,
     batch: int,

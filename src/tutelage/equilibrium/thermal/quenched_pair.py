@@ -43,7 +43,7 @@ from tutelage.equilibrium.thermal.values import Values
 ROOT = math.sqrt(2)
 
 
-class Nodes(NamedTuple):
+class NodeCounts(NamedTuple):
     """Numbers of nodes of each field: y of the teachers, ξ, the noise ζ, and z."""
 
     y: int
@@ -53,7 +53,7 @@ class Nodes(NamedTuple):
 
 
 # The rough rule leads starts to their fixed points, and the difference of the others is the error.
-FINE, COARSE, ROUGH = Nodes(20, 8, 5, 14), Nodes(16, 7, 4, 12), Nodes(10, 6, 3, 10)
+FINE, COARSE, ROUGH = NodeCounts(20, 8, 5, 14), NodeCounts(16, 7, 4, 12), NodeCounts(10, 6, 3, 10)
 SMALLEST_WEIGHT = 1e-10
 POINTS_PER_BLOCK = 512
 # Half-range rules come from a rule with this many points, up to a field without weight.
@@ -85,7 +85,7 @@ class PairOverlaps(NamedTuple):
         return float(Q[0] - Q[1]) / 2
 
 
-class Moments(NamedTuple):
+class ReplicaAverages(NamedTuple):
     """Averages over teachers, examples and replicas.
 
     log: ⟨L⟩.
@@ -139,7 +139,7 @@ class PairAverage:
     noise: the variance ς² of the labels.
     """
 
-    def __init__(self, activation: Activation, beta: float, noise: float, nodes: Nodes = FINE):
+    def __init__(self, activation: Activation, beta: float, noise: float, nodes: NodeCounts = FINE):
         self.beta = beta
         unit = jax.jit(activation)
         self.unit = lambda x: np.asarray(unit(jnp.asarray(x)))
@@ -162,15 +162,15 @@ class PairAverage:
         powers = np.stack([np.ones_like(plus), plus, minus, plus**2, plus * minus, minus**2])
         self.powers = (powers * np.outer(wz, wz).ravel()).T
 
-    def __call__(self, at: PairOverlaps) -> Moments:
+    def __call__(self, at: PairOverlaps) -> ReplicaAverages:
         total: Any = 0.0
         for first in range(0, len(self.weights), POINTS_PER_BLOCK):
             total = total + self._block(at, slice(first, first + POINTS_PER_BLOCK))
         pairs = total[8:].reshape(2, 2, 2, 2)
-        return Moments(total[0], total[1], total[2:4], total[4:6], total[6:8], pairs)
+        return ReplicaAverages(total[0], total[1], total[2:4], total[4:6], total[6:8], pairs)
 
     def _block(self, at: PairOverlaps, part: slice) -> np.ndarray:
-        """Return the averages of `Moments` over a block of nodes, one after the other."""
+        """Return the averages of `ReplicaAverages` over a block of nodes, one after the other."""
         outer = at.U[:, None] * self.y[:, part] + np.sqrt(at.gap)[:, None] * self.xi[:, part]
         plus, minus = outer[..., None] + (np.sqrt(at.D)[:, None] * self.z)[:, None]
         outputs = (self.unit((plus + minus) / ROOT) + self.unit((plus - minus) / ROOT)) / ROOT
@@ -341,7 +341,7 @@ class QuenchedPairTheory:
 
 
 def _mapped(
-    moments: Moments, load: float, at: PairOverlaps, V: float | None = None
+    moments: ReplicaAverages, load: float, at: PairOverlaps, V: float | None = None
 ) -> PairOverlaps:
     """Return the next overlaps of the iteration; V replaces that of the equations."""
     bend = 2 * load * moments.bend
@@ -378,7 +378,7 @@ def _entropy(at: PairOverlaps) -> float:
     return -0.25 * float(np.sum(np.log(at.D) + at.gap / at.D))
 
 
-def _replicon(moments: Moments, load: float, at: PairOverlaps) -> float:
+def _replicon(moments: ReplicaAverages, load: float, at: PairOverlaps) -> float:
     """Λ: the smallest eigenvalue of the stability matrix of replicas."""
     root = np.sqrt(at.D)
     scale = np.einsum("i,j,k,l->ijkl", root, root, root, root)

@@ -43,12 +43,12 @@ NOTE_PATHS = (
 )
 
 TICKS = range(4, MOST_TEACHERS + 1, 4)  # of K = M
-Rows = Callable[[xr.Dataset], Iterator[Row]]
+RowBuilder = Callable[[xr.Dataset], Iterator[Row]]
 Drawing = Callable[[xr.Dataset, Any], None]
 
 
 def show(
-    name: str, drawings: tuple[Drawing, ...], rows: Rows, full: bool
+    name: str, drawings: tuple[Drawing, ...], rows: RowBuilder, full: bool
 ) -> Iterator[Row | Figure]:
     """Show one recorded file of the atlas; a full run computes it again."""
     yield from recorded.show_recorded(
@@ -156,7 +156,7 @@ def _section(
     caption: str,
     file: str,
     drawings: tuple[Drawing, ...],
-    rows: Rows,
+    rows: RowBuilder,
 ) -> Section:
     compute = partial(show, file, drawings, rows)
     digest = partial(recorded.digest, "beyond")

@@ -17,7 +17,7 @@ from tutelage.equilibrium import Minimum
 from tutelage.model import Committee, Scenario
 
 
-class Case(NamedTuple):
+class MismatchedPair(NamedTuple):
     """Students, teachers, and the range of loads that is scanned."""
 
     name: str
@@ -38,10 +38,10 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("ReLU", ReLU(), 2, 3, 5.0, 10.0),
-    Case("ReLU", ReLU(), 3, 2, 4.0, 8.0),
-    Case("erf", Erf(), 2, 3, 25.0, 60.0),
-    Case("erf", Erf(), 3, 2, 20.0, 50.0),
+    MismatchedPair("ReLU", ReLU(), 2, 3, 5.0, 10.0),
+    MismatchedPair("ReLU", ReLU(), 3, 2, 4.0, 8.0),
+    MismatchedPair("erf", Erf(), 2, 3, 25.0, 60.0),
+    MismatchedPair("erf", Erf(), 3, 2, 20.0, 50.0),
 )
 STARTS = 12
 SCANNED = {False: 5, True: 15}
@@ -62,7 +62,7 @@ class Onset(NamedTuple):
     C: float
 
 
-def onset(case: Case) -> Onset:
+def onset(case: MismatchedPair) -> Onset:
     """Solve for the load at which deviations from a uniform R begin to grow.
 
     All R_in are R and all Q_ij are C.  With A = 1 + (K−1)C − KMR², the uniform state has
@@ -93,7 +93,7 @@ def onset(case: Case) -> Onset:
     return Onset(load(R), error, R, C(R))
 
 
-def threshold(case: Case, full: bool = False) -> xr.Dataset:
+def threshold(case: MismatchedPair, full: bool = False) -> xr.Dataset:
     """Compute the spread of R over the load; the attributes hold the load at which it begins.
 
     The load is that of `onset`.  Whether the uniform state is the lowest up to there is decided by
@@ -115,7 +115,7 @@ def threshold(case: Case, full: bool = False) -> xr.Dataset:
     )
 
 
-def _lowest(case: Case, load: float) -> Minimum:
+def _lowest(case: MismatchedPair, load: float) -> Minimum:
     """Return the state of lowest free energy."""
     return equilibrium.minima(case.scenario, float(load), starts=STARTS)[0]
 

@@ -45,8 +45,8 @@ NOTE = (
 )
 
 
-class Case(NamedTuple):
-    """Numbers of units of student and teacher, which are equal."""
+class EqualPair(NamedTuple):
+    """A student and a teacher with equal numbers of units."""
 
     activation: Activation
     units: int
@@ -67,10 +67,10 @@ class Case(NamedTuple):
 
 
 NOTE_STEPS = "Steps to half of the error of the plateau, with the best constant rate and schedule:"
-CASES = (Case(Erf(), 2), Case(ReLU(), 2), Case(Erf(), 3), Case(ReLU(), 3))
+CASES = (EqualPair(Erf(), 2), EqualPair(ReLU(), 2), EqualPair(Erf(), 3), EqualPair(ReLU(), 3))
 
 
-def level(case: Case) -> float:
+def level(case: EqualPair) -> float:
     """Return half of ε_g on the plateau in the limit η → 0."""
     height = online.plateau(case.scenario, case.start, 0).height
     assert height is not None
@@ -88,7 +88,7 @@ def most_steps(batch: float) -> int:
     return STEPS if batch >= SMALL_BATCH else STEPS_OF_SMALL
 
 
-def needed(case: Case, optimizer: Any, batch: float, rate: Any, goal: float) -> float:
+def needed(case: EqualPair, optimizer: Any, batch: float, rate: Any, goal: float) -> float:
     """Return the steps needed to leave the plateau with a learning rate or a schedule."""
     run = online.iterate(
         case.scenario, case.start, rate, steps=most_steps(batch), batch=batch, optimizer=optimizer
@@ -97,7 +97,7 @@ def needed(case: Case, optimizer: Any, batch: float, rate: Any, goal: float) -> 
 
 
 def best_constant(
-    case: Case, optimizer: Any, batch: float, goal: float
+    case: EqualPair, optimizer: Any, batch: float, goal: float
 ) -> tuple[float, float, np.ndarray]:
     """Return the fewest steps at a constant rate, that rate, and the steps of all rates."""
     steps = np.array([needed(case, optimizer, batch, float(rate), goal) for rate in RATES])
@@ -106,7 +106,7 @@ def best_constant(
 
 
 def best_scheduled(
-    case: Case, optimizer: Any, batch: float, constant: tuple[float, float], goal: float
+    case: EqualPair, optimizer: Any, batch: float, constant: tuple[float, float], goal: float
 ) -> tuple[float, str]:
     """Return the fewest steps with a schedule, and the shape of that schedule."""
     count, rate = constant
@@ -121,7 +121,7 @@ def best_scheduled(
     return steps[name], name
 
 
-def table(cases: tuple[Case, ...], progress: Callable[[str], object] = str) -> xr.Dataset:
+def table(cases: tuple[EqualPair, ...], progress: Callable[[str], object] = str) -> xr.Dataset:
     """Tabulate steps over case, optimizer and batch, for the best constant rate and the best
     schedule.
     """
@@ -157,7 +157,7 @@ def table(cases: tuple[Case, ...], progress: Callable[[str], object] = str) -> x
     )
 
 
-def networks(case: Case, optimizer: Any, rate: float) -> np.ndarray:
+def networks(case: EqualPair, optimizer: Any, rate: float) -> np.ndarray:
     """Count the steps in which finite networks leave the plateau, one number for each run."""
     N, goal, b = DIMENSION, level(case), NETWORK_BATCH
     theory = needed(case, optimizer, b, rate, goal)

@@ -51,8 +51,8 @@ CONSISTENT_NOTE = (
 )
 # Runs of the first stage.
 CHUNK = {"linear": 100, "curved": 50}
-Network = tuple[tuple[int, ...], str]
-PAIRS: tuple[tuple[Network, Network], ...] = (
+Architecture = tuple[tuple[int, ...], str]
+PAIRS: tuple[tuple[Architecture, Architecture], ...] = (
     ((TWO, "ReLU"), (TWO, "Swish")),
     ((TWO, "ReLU"), ((10, 2), "ReLU")),
     ((TWO, "ReLU"), ((8, 5), "ReLU")),
@@ -107,7 +107,9 @@ def _rows(runs: xr.Dataset) -> Iterator[Row]:
         yield _consistent(runs, hidden)
 
 
-def _more_often(runs: xr.Dataset, data: str, pair: tuple[Network, Network], stages: int) -> Row:
+def _more_often(
+    runs: xr.Dataset, data: str, pair: tuple[Architecture, Architecture], stages: int
+) -> Row:
     """Decide which network is stuck more often, with runs taken in stages."""
     words = " less ".join(f"{unit} {'-'.join(map(str, hidden))}" for hidden, unit in pair)
     item = f"Sec. 3, {NAMES[data]}: fraction stuck, {words}"
@@ -152,7 +154,7 @@ def _consistent(runs: xr.Dataset, hidden: tuple[int, ...]) -> Row:
 
 
 def _fewer_stuck(
-    setting: Setting, data: str, pair: tuple[Network, Network], count: int
+    setting: Setting, data: str, pair: tuple[Architecture, Architecture], count: int
 ) -> np.ndarray:
     """Return the difference within each pair of networks: 1 for stuck, 0 for not."""
     seeds = range(0, count, CHUNK[data])
@@ -170,13 +172,13 @@ def stuck_runs() -> xr.Dataset:
     return xr.Dataset(variables, coords={"setting": [s.name for s in SETTINGS]})
 
 
-def _name(data: str, pair: tuple[Network, Network]) -> str:
+def _name(data: str, pair: tuple[Architecture, Architecture]) -> str:
     """Return the name of a variable, such as "curved_relu_8_2_less_relu_10_2"."""
     networks = ("_".join([unit.lower(), *map(str, hidden)]) for hidden, unit in pair)
     return f"{data}_{'_less_'.join(networks)}"
 
 
-def _are_stuck(setting: Setting, data: str, network: Network, seed: int) -> np.ndarray:
+def _are_stuck(setting: Setting, data: str, network: Architecture, seed: int) -> np.ndarray:
     """Return whether the loss is still within 1 % of that of the best constant output."""
     hidden, unit = network
     run = trained(setting, data, hidden, unit, STUCK_EPOCH, CHUNK[data], (STUCK_EPOCH,), (), seed)

@@ -57,20 +57,22 @@ def alignment(
     )
 
 
-class _Nodes(NamedTuple):
+class _HiddenNodes(NamedTuple):
     direction: np.ndarray  # (n, d), of length 1
     bias: np.ndarray  # (n,), over the length of the filter
     length: np.ndarray  # (n,)
     v: np.ndarray  # (n, C)
 
 
-def _nodes(network: Network) -> _Nodes:
+def _nodes(network: Network) -> _HiddenNodes:
     W, b = np.asarray(network.weights[0]), np.asarray(network.biases[0])
     length = np.linalg.norm(W, axis=0)
-    return _Nodes((W / length).T, b / length, length, np.asarray(network.weights[1]))
+    return _HiddenNodes((W / length).T, b / length, length, np.asarray(network.weights[1]))
 
 
-def _same(a: _Nodes, b: _Nodes, tolerance: float, r: float) -> tuple[np.ndarray, np.ndarray]:
+def _same(
+    a: _HiddenNodes, b: _HiddenNodes, tolerance: float, r: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return whether node k of a is aligned with node j of b, and the least sine for each j."""
     cos = a.direction @ b.direction.T
     # ‖w̄_k - (w̄_k·w̄_j) w̄_j‖ is accurate where √(1 - cos²) has lost its digits.
@@ -80,7 +82,7 @@ def _same(a: _Nodes, b: _Nodes, tolerance: float, r: float) -> tuple[np.ndarray,
     return (cos > 0) & (sin <= tolerance) & near, least
 
 
-def _observes(a: _Nodes, b: _Nodes, r: float) -> np.ndarray:
+def _observes(a: _HiddenNodes, b: _HiddenNodes, r: float) -> np.ndarray:
     """Return whether max of w_k·x + b_k > 0 over the part of the boundary of j with ‖x‖ <= r.
 
     The boundary is x = -b_j w̄_j + y, y ⟂ w̄_j, and the largest field there
