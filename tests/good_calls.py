@@ -325,7 +325,7 @@ CALLS = {
         "runs": 2,
     },
     "spectra.density": lambda: {"loss": quadratic, "parameters": np.ones(3), "probes": 2},
-    "spectra.spectral_mean": lambda: {"found": made("spectra.density"), "function": np.square},
+    "spectra.spectral_mean": lambda: {"dataset": made("spectra.density"), "function": np.square},
     "spectra.hessian": lambda: {"loss": quadratic, "parameters": np.ones(3)},
     "spectra.hessian_eigenvalues": lambda: {"loss": quadratic, "parameters": np.ones(3)},
     "spectra.extreme_eigenvalues": lambda: {"loss": quadratic, "parameters": np.ones(3)},

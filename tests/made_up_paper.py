@@ -16,9 +16,9 @@ from tutelage.papers.row import (
     compare,
     correct,
     digits,
-    found,
     missing,
     not_comparable,
+    unpublished,
 )
 from tutelage.papers.section import Figure, Section
 
@@ -46,7 +46,7 @@ def text(full: bool):
 
 def new(full: bool):
     yield from mark_recorded(
-        [found("a rate", 1.25, 1e-3, "computed twice")], "python far.py (far away)"
+        [unpublished("a rate", 1.25, 1e-3, "computed twice")], "python far.py (far away)"
     )
 
 

@@ -105,7 +105,7 @@ def test_copied_code_gives_states_and_transitions(given):
     numbers = {row["symbol"]: row["value"] for row in picture["numbers"]}
     assert numbers["βf/K"] == result["states"][0].free_energy_per_unit
     assert shown["βf/K"]["y"] == missing_as_none(result["energy"]["free_energy_per_unit"])
-    coexists = result["found"].coexists
+    coexists = result["transitions"].coexists
     assert numbers["α_c"] == (None if coexists is None else float(coexists.value))
     curves = result["curves"]
     for branch, kind in enumerate(curves["kind"].values.tolist()):

@@ -9,7 +9,7 @@ from tutelage._checks import InputError
 from tutelage.papers.claim import LEVEL, claim
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.recorded import compare_with_recorded
-from tutelage.papers.row import compare, digits, found
+from tutelage.papers.row import compare, digits, unpublished
 from tutelage.papers.sequential import sequential_claim, until_decided
 
 HOLDS = claim("p", "i", [1.0, 1.2, 0.9, 1.1])
@@ -127,6 +127,6 @@ def test_claims_that_are_undecided_at_the_stated_cost_are_marked():
 
 @pytest.mark.parametrize(("again", "words"), [(1.3, "still holds"), (1.5, "no longer holds")])
 def test_a_new_number_still_holds_within_its_error(again, words):
-    before, now = found("a rate", 1.2, 0.03), found("a rate", again, 0.03)
+    before, now = unpublished("a rate", 1.2, 0.03), unpublished("a rate", again, 0.03)
     (row,) = compare_with_recorded([now], [before])
     assert words in row.note and row.computed == again

@@ -103,8 +103,8 @@ def two_point(
     """⟨g(u) h(w)⟩ for fields of the variances p and q, of NumPy or of JAX.
 
     >>> relu = ClosedForm(line=0.5, modulus=0.5)
-    >>> found = two_point(relu, relu, jnp.ones(()), jnp.ones(()))
-    >>> found.level, found.linear, [float(part.scale) for part in found.curved]
+    >>> average = two_point(relu, relu, jnp.ones(()), jnp.ones(()))
+    >>> average.level, average.linear, [float(part.scale) for part in average.curved]
     (0.0, 0.25, [0.25])
     """
     level, linear, curved = 0.0, 0.0, list[Curved]()

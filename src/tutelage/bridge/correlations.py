@@ -53,8 +53,8 @@ def correlations(student: object, teacher: object, data: object, *, layer: int =
 
     >>> import numpy as np, tutelage as tl
     >>> rows = np.random.default_rng(0).standard_normal((50, 3))
-    >>> found = tl.bridge.correlations(lambda x: x[:, [2, 0]], lambda x: x, rows)
-    >>> found["winner"].values.tolist()[::2], found["follows"].values.tolist()
+    >>> best = tl.bridge.correlations(lambda x: x[:, [2, 0]], lambda x: x, rows)
+    >>> best["winner"].values.tolist()[::2], best["follows"].values.tolist()
     ([2, 1], [3, 1])
     """
     positive_integer("layer", layer, "layer=1")

@@ -48,9 +48,9 @@ def hessian(
     >>> import numpy as np, tutelage as tl
     >>> w, x, t = np.array([[1.0, 2.0]]), np.eye(2), np.zeros((2, 1))
     >>> linear = tl.deep.network([np.eye(2), w.T])
-    >>> found = tl.bridge.hessian(linear, lambda y, t: 0.5 * ((y - t) ** 2).sum(), (x, t),
+    >>> problem = tl.bridge.hessian(linear, lambda y, t: 0.5 * ((y - t) ** 2).sum(), (x, t),
     ...                           part="layer 2.weights")
-    >>> tl.spectra.hessian_eigenvalues(*found)
+    >>> tl.spectra.hessian_eigenvalues(*problem)
     array([1., 1.])
     """
     inputs, targets = _pair(data)

@@ -103,10 +103,10 @@ def hidden(
     """Return the units of a network with one hidden layer, or the weights of the layer of this
     name.
     """
-    found = units(argument, network, scaled) if name is None else _named(network, name, scaled)
+    layer = units(argument, network, scaled) if name is None else _named(network, name, scaled)
     if scaled is None and network.call is None:
-        _check_scale(argument, found.weights)
-    return found
+        _check_scale(argument, layer.weights)
+    return layer
 
 
 def _named(network: Description, name: str, scaled: bool | None) -> HiddenLayer:

@@ -47,8 +47,8 @@ def scenario(
             normalisation, skip connections, or inputs with structure.
 
     >>> import tutelage as tl
-    >>> found = tl.bridge.scenario([[[3.0, 4.0]], [2.0]], [[1.0, 0.0]], activation=tl.Erf())
-    >>> found.student.readout.tolist(), found.T.tolist()
+    >>> scenario = tl.bridge.scenario([[[3.0, 4.0]], [2.0]], [[1.0, 0.0]], activation=tl.Erf())
+    >>> scenario.student.readout.tolist(), scenario.T.tolist()
     ([[2.0]], [[1.0]])
     """
     both = pair(student, teacher, (None, None), scaled)

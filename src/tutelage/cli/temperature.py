@@ -162,11 +162,11 @@ def show_diagram(
     with files:
         if loads is None:
             ends = temperatures[[0, -1]].tolist()
-            found = waiting(lambda: [
+            at_ends = waiting(lambda: [
                 equilibrium.transitions(activation, K, temperature=T, **setting) for T in ends
             ])  # fmt: skip
             loads = np.linspace(
-                0.0, DIAGRAM_END * max(map(_last, found)) / LOAD_FACTOR, DIAGRAM_POINTS
+                0.0, DIAGRAM_END * max(map(_last, at_ends)) / LOAD_FACTOR, DIAGRAM_POINTS
             )
         diagram = sweeps.run(
             equilibrium.phases,

@@ -94,8 +94,8 @@ def sample_network(
 
     >>> import tutelage as tl
     >>> gate = tl.gates.Gate([0, 1])
-    >>> found = tl.gates.sample_network([[[1.0]]], [0.5], gate, beta=1.0, samples=10_000, seed=0)
-    >>> bool(abs(found.signal - found.mean_field) < 4 * found.standard_error)
+    >>> sampled = tl.gates.sample_network([[[1.0]]], [0.5], gate, beta=1.0, samples=10_000, seed=0)
+    >>> bool(abs(sampled.signal - sampled.mean_field) < 4 * sampled.standard_error)
     True
     """
     check_gate(gate)

@@ -29,8 +29,8 @@ def curves(gate: AbstractGate, beta: ArrayLike, field: ArrayLike) -> xr.Dataset:
         backpropagation_factor ĝ and entropy.
 
     >>> import tutelage as tl
-    >>> found = tl.gates.curves(tl.gates.Gate([0, 1]), beta=[0, float("inf")], field=[-1, 2])
-    >>> found["signal"].values.tolist()
+    >>> table = tl.gates.curves(tl.gates.Gate([0, 1]), beta=[0, float("inf")], field=[-1, 2])
+    >>> table["signal"].values.tolist()
     [[-0.5, 1.0], [-0.0, 2.0]]
     """
     check_gate(gate)
@@ -70,8 +70,8 @@ def specialization_loads(
         that of a linear unit (β = 0), which any mixture can replace.
 
     >>> import tutelage as tl
-    >>> found = tl.gates.specialization_loads(tl.gates.Gate([0, 1]), [0, float("inf")], units=2)
-    >>> found["coexists"].values.round(6).tolist()
+    >>> table = tl.gates.specialization_loads(tl.gates.Gate([0, 1]), [0, float("inf")], units=2)
+    >>> table["coexists"].values.round(6).tolist()
     [inf, 6.094074]
     """
     check_gate(gate)

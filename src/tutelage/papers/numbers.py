@@ -11,10 +11,12 @@ ROUNDED_ZERO = 1e-13
 def computed_text(row: Row) -> str:
     """Format the computed number of a row with its uncertainty, or return its words.
 
-    >>> from tutelage.papers.row import found
-    >>> computed_text(found("α_c", 45.91372021, 2e-6)), computed_text(found("rate", 0.49, 0.0203))
-    ('45.9137202 ± 2.0e-06', '0.490 ± 0.020')
-    >>> computed_text(found("zero up to rounding", 3.179891592e-17, 0.0))
+    >>> from tutelage.papers.row import unpublished
+    >>> computed_text(unpublished("α_c", 45.91372021, 2e-6))
+    '45.9137202 ± 2.0e-06'
+    >>> computed_text(unpublished("rate", 0.49, 0.0203))
+    '0.490 ± 0.020'
+    >>> computed_text(unpublished("zero up to rounding", 3.179891592e-17, 0.0))
     '3e-17'
     """
     if row.words:

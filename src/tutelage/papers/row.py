@@ -221,7 +221,7 @@ def missing(paper: str, item: str, printed: str, why: str) -> Row:
     return _unmatched(paper, item, printed, math.nan, "missing", why)
 
 
-def found(
+def unpublished(
     item: str, computed: float, uncertainty: float, note: str = "", paper: str = "beyond"
 ) -> Row:
     """Return the row of a number that no paper contains, with its error.

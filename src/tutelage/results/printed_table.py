@@ -41,9 +41,9 @@ def table(
         InputError: if the table would have more than 200 rows, or a variable is missing.
 
     >>> import xarray as xr
-    >>> found = xr.Dataset({"load": ("units", [23.7, 45.9]), "load_error": ("units", [0.02, 0.1])},
-    ...                    {"units": [2, 5]})
-    >>> print(table(found))
+    >>> numbers = {"load": ("units", [23.7, 45.9]), "load_error": ("units", [0.02, 0.1])}
+    >>> dataset = xr.Dataset(numbers, {"units": [2, 5]})
+    >>> print(table(dataset))
     \begin{tabular}{rr}
     units & load \\ \hline
     2 & 23.70(2) \\

@@ -63,9 +63,9 @@ def finite_size(
     >>> def ensemble(N):  # runs that scatter by 1/√N
     ...     noise = xr.DataArray(np.random.default_rng(N).normal(size=50), dims="run")
     ...     return (theory + noise / np.sqrt(N)).assign_attrs(dimension=N)
-    >>> found = finite_size(theory, [ensemble(N) for N in (100, 1000, 10000)])
-    >>> error = found.attrs["spread_exponent_standard_error"]
-    >>> bool(abs(found.attrs["spread_exponent"] - 0.5) < 3 * error < 0.2)
+    >>> scaling = finite_size(theory, [ensemble(N) for N in (100, 1000, 10000)])
+    >>> error = scaling.attrs["spread_exponent_standard_error"]
+    >>> bool(abs(scaling.attrs["spread_exponent"] - 0.5) < 3 * error < 0.2)
     True
     """
     data = _deviations(theory, ensembles)

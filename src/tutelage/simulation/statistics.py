@@ -44,8 +44,8 @@ def summary(
     >>> dims = ("run", "time", "student")
     >>> runs = xr.Dataset({"Q": ((*dims, "student_2"), x), "R": ((*dims, "teacher"), x)})
     >>> runs["generalization_error"] = ("run", "time"), x[..., 0, 0]
-    >>> found = summary(runs, quantiles=[0.5])
-    >>> [found[name].item() for name in ("present", "R", "R_quantile")]
+    >>> statistics = summary(runs, quantiles=[0.5])
+    >>> [statistics[name].item() for name in ("present", "R", "R_quantile")]
     [3, 3.0, 2.0]
     """
     check_runs("runs", runs)

@@ -72,8 +72,8 @@ def density(
         InputError: if an argument cannot be used.
 
     >>> import numpy as np
-    >>> found = density(lambda x: x @ x, np.ones(1000), width=0.1)
-    >>> float(found.density.max().round(3)), float(found.density_error.max().round(6))
+    >>> spectrum = density(lambda x: x @ x, np.ones(1000), width=0.1)
+    >>> float(spectrum.density.max().round(3)), float(spectrum.density_error.max().round(6))
     (3.989, 0.0)
     """
     flat, loss_of = flattened(loss, parameters)
@@ -119,11 +119,11 @@ def spectral_mean(
     Exact for each probe if f is a polynomial of a degree below twice the steps.
 
     >>> both = ("probe", "step"), np.array([[1.0, 3.0], [1.0, 3.0]])
-    >>> found = xr.Dataset({"nodes": both, "weights": (both[0], [[0.5, 0.5], [0.25, 0.75]])})
-    >>> spectral_mean(found, lambda λ: λ)
+    >>> spectrum = xr.Dataset({"nodes": both, "weights": (both[0], [[0.5, 0.5], [0.25, 0.75]])})
+    >>> spectral_mean(spectrum, lambda λ: λ)
     (2.25, 0.25)
     """
-    check_variables("found", dataset, "weights", "nodes", made_by="tl.spectra.density")
+    check_variables("dataset", dataset, "weights", "nodes", made_by="tl.spectra.density")
     nodes, weights = dataset["nodes"].values, dataset["weights"].values
     allowed = "it has to give a number for every eigenvalue of an array"
     f = value_of("function", function, nodes, allowed=allowed, hint="np.square")

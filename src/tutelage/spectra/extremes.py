@@ -58,8 +58,8 @@ def extreme_eigenvalues(
         InputError: if an argument cannot be used, or the iteration does not converge.
 
     >>> λ = jnp.arange(-100.0, 200.0)
-    >>> found = extreme_eigenvalues(lambda x: 0.5 * x @ (λ * x), jnp.zeros(300), count=2)
-    >>> found.lowest.value.round(6), found.highest.value.round(6)
+    >>> ends = extreme_eigenvalues(lambda x: 0.5 * x @ (λ * x), jnp.zeros(300), count=2)
+    >>> ends.lowest.value.round(6), ends.highest.value.round(6)
     (array([-100.,  -99.]), array([198., 199.]))
     """
     flat, loss_of = flattened(loss, parameters)

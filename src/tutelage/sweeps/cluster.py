@@ -110,7 +110,7 @@ def checked(client: Any, addresses: list[str], function: str) -> set[str]:
     """
 
     # defined here, because the worker may lack a name of this module
-    def found(function: str) -> dict[str, str]:
+    def installed_versions(function: str) -> dict[str, str]:
         import platform
 
         try:
@@ -120,7 +120,9 @@ def checked(client: Any, addresses: list[str], function: str) -> set[str]:
         return versions(function)
 
     everyone = (
-        client.run(found, function, workers=addresses, on_error="return") if addresses else {}
+        client.run(installed_versions, function, workers=addresses, on_error="return")
+        if addresses
+        else {}
     )
     answers = {
         name: x for name, x in everyone.items() if not isinstance(x, OSError)

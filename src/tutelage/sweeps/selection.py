@@ -51,8 +51,8 @@ def selected(result: xr.Dataset, keep: object) -> xr.Dataset:
     """Return the selected part of a result, and how the run ended.
 
     >>> run = xr.Dataset({"error": ("time", [0.5, 0.25, np.nan]), "Q": 1.0, "outcome": "diverged"})
-    >>> found = selected(run, last("error"))
-    >>> sorted(found.data_vars), float(found.error)
+    >>> last_values = selected(run, last("error"))
+    >>> sorted(last_values.data_vars), float(last_values.error)
     (['error', 'outcome'], 0.25)
     """
     if keep is None:

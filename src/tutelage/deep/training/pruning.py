@@ -55,8 +55,8 @@ def prune(
     >>> filters = np.hstack([teacher.weights[0], x[:5].T])  # five further nodes
     >>> fan_outs = np.vstack([teacher.weights[1], np.zeros((5, 2))])  # that do nothing
     >>> student = tl.deep.network([filters, fan_outs], [[*teacher.biases[0], *5 * [0]], [0, 0]])
-    >>> found = tl.deep.prune(student, teacher, x)
-    >>> found.removed, found.change
+    >>> pruned = tl.deep.prune(student, teacher, x)
+    >>> pruned.removed, pruned.change
     ((5,), 0.0)
     """
     check_pair(student, teacher, wider=True)

@@ -61,8 +61,8 @@ def phases(
     >>> import tutelage as tl
     >>> units = [tl.LeakyReLU(slope) for slope in (0.0, 0.5)]
     >>> loads = [5.0, 30.0]
-    >>> found = tl.sweeps.run(phases, {"activation": units}, units=2, loads=loads, workers=1)
-    >>> found["phase"].values.tolist()
+    >>> diagram = tl.sweeps.run(phases, {"activation": units}, units=2, loads=loads, workers=1)
+    >>> diagram["phase"].values.tolist()
     [['unspecialized', 'specialized'], ['unspecialized', 'specialized']]
     """
     alpha = check_loads(loads)

@@ -45,8 +45,8 @@ def free_energy(
         and C of the state that has it; NaN where no student has this R − S.
 
     >>> import tutelage as tl
-    >>> found = tl.equilibrium.free_energy(tl.Erf(), 5, 46.0, [0.0, 0.3, 0.5632])
-    >>> [f"{x:.6f}" for x in found["free_energy_per_unit"].values]  # two minima, and between them
+    >>> curve = tl.equilibrium.free_energy(tl.Erf(), 5, 46.0, [0.0, 0.3, 0.5632])
+    >>> [f"{x:.6f}" for x in curve["free_energy_per_unit"].values]  # two minima, and between them
     ['1.196714', '1.199312', '1.196428']
     """
     theory = theory_of(activation, units)

@@ -102,8 +102,8 @@ def transitions(
         InputError: if an argument cannot be used.
 
     >>> import tutelage as tl
-    >>> found = tl.equilibrium.transitions(tl.Erf(), units=2)
-    >>> print(f"{found.coexists.value:.6f}", found.order)
+    >>> loads = tl.equilibrium.transitions(tl.Erf(), units=2)
+    >>> print(f"{loads.coexists.value:.6f}", loads.order)
     23.675957 continuous
     >>> import math
     >>> cold = tl.equilibrium.transitions(tl.ReLU(), math.inf, temperature=0.1)

@@ -173,13 +173,13 @@ def _derivatives(activation: Activation) -> Any:
     """Return a function x -> g, g', g''."""
 
     @jax.jit
-    def found(x: Float[Array, " z"]) -> Any:
+    def with_derivatives(x: Float[Array, " z"]) -> Any:
         def slope(x: Float[Array, " z"]) -> Any:
             return jax.jvp(activation, (x,), (jnp.ones_like(x),))[1]
 
         return activation(x), *jax.jvp(slope, (x,), (jnp.ones_like(x),))
 
-    return lambda x: tuple(np.asarray(y) for y in found(jnp.asarray(x)))
+    return lambda x: tuple(np.asarray(y) for y in with_derivatives(jnp.asarray(x)))
 
 
 def average_of(

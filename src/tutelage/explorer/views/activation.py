@@ -170,7 +170,7 @@ def python(state: State) -> str:
         f"g = {units.code(state['activation'], state)}",
         f"coefficients = g.hermite({ORDER}).values",
         f"kind = tl.equilibrium.transition_kind(g, {words})",
-        f"found = tl.equilibrium.transitions(g, {words})",
+        f"transitions = tl.equilibrium.transitions(g, {words})",
         f"curves = tl.equilibrium.learning_curve(g, {words}, {loads})",
         "print(kind)",
         "",

@@ -314,11 +314,11 @@ def python(state: State) -> str:
         "import tutelage as tl",
         "",
         f"g = {units.code(state['activation'], state)}",
-        f"found = tl.equilibrium.transitions(g, {K})",
+        f"transitions = tl.equilibrium.transitions(g, {K})",
         f"states = tl.equilibrium.states(g, {K}, {state['load']!r})",
         f"curves = tl.equilibrium.learning_curve(g, {K}, np.linspace(0.0, {last!r}, {LOADS}))",
         f"energy = tl.equilibrium.free_energy(g, {K}, {state['load']!r}, {values})",
-        "print(found)",
+        "print(transitions)",
         "print(states[0])",
         "",
     ])  # fmt: skip

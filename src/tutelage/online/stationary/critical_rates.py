@@ -90,8 +90,8 @@ def critical_learning_rates(
     >>> import tutelage as tl
     >>> one = tl.Committee(1, tl.ReLU())
     >>> start = tl.Overlaps(Q=[[0.25]], R=[[0.0]], T=[[1.0]])  # straat2019, Fig. 1
-    >>> found = tl.online.critical_learning_rates(tl.Scenario(one, one), start)
-    >>> print(f"{found.loses_stability.value:.9f} {found.diverges.value:.4f}")
+    >>> rates = tl.online.critical_learning_rates(tl.Scenario(one, one), start)
+    >>> print(f"{rates.loses_stability.value:.9f} {rates.diverges.value:.4f}")
     2.000000000 2.2465
     """
     check_fits("start", scenario, start, batches=((),))

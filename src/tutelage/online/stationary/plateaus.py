@@ -83,8 +83,8 @@ def plateau(
     >>> two = tl.Committee(2, tl.Erf())
     >>> scenario = tl.Scenario(two, two)
     >>> start = tl.Overlaps(Q=[[0.2, 0], [0, 0.3]], R=[[1e-3, 0], [0, 0]], T=scenario.T)
-    >>> found = tl.online.plateau(scenario, start, learning_rate=0.1)
-    >>> print(f"{found.height.value:.6f}", found.point.brief)
+    >>> plateau = tl.online.plateau(scenario, start, learning_rate=0.1)
+    >>> print(f"{plateau.height.value:.6f}", plateau.point.brief)
     0.012085 fixed point with ε_g = 0.0120852, 1 direction leads away
     """
     finite_number("learning_rate", learning_rate, at_least=0.0, hint="1.0")

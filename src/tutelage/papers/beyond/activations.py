@@ -19,7 +19,7 @@ from tutelage.activations import (
     Tanh,
 )
 from tutelage.papers.beyond.mismatch import CASES, threshold
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 ACTIVATIONS: dict[str, Activation] = {
@@ -57,13 +57,13 @@ def compute(full: bool) -> Iterator[Row | Figure]:
             row = table.sel(activation=name, units=FINITE)
             note = NOTE.format(str(row["order"].item()), row["jump"].item())
             numbers = row["coexists"].item(), row["coexists_error"].item()
-            yield found(f"{name}, K = M = {FINITE}: α_c", *numbers, note)
+            yield unpublished(f"{name}, K = M = {FINITE}: α_c", *numbers, note)
     cases = [threshold(case, full) for case in CASES]
     yield _drawn_mismatch(cases)
     for case in cases:
         note = NOTE_MISMATCH.format(case.attrs["below"], case.attrs["beyond"])
         item = f"{case.attrs['label']}: load at which the students divide the teachers"
-        yield found(item, case.attrs["load"], case.attrs["load_error"], note)
+        yield unpublished(item, case.attrs["load"], case.attrs["load_error"], note)
 
 
 def loads() -> xr.Dataset:

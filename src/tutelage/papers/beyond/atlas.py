@@ -25,7 +25,7 @@ from tutelage.papers.beyond.families import (
     of_family,
     onsets,
 )
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 # Committees whose paths are rows of the report; the others are in its data.
@@ -115,9 +115,9 @@ def level_rows(data: xr.Dataset) -> Iterator[Row]:
         for name, (first, last) in sorted(onsets(data, extra).items(), key=_order):
             if extra and "separate" in name:
                 continue  # in the data; the names of their groups change with their size
-            yield found(f"{sizes}, {name}: a minimum from M", float(first), 0.0, NOTE)
+            yield unpublished(f"{sizes}, {name}: a minimum from M", float(first), 0.0, NOTE)
             if last < SIZES[extra]:
-                yield found(f"{sizes}, {name}: a minimum up to M", float(last), 0.0, NOTE)
+                yield unpublished(f"{sizes}, {name}: a minimum up to M", float(last), 0.0, NOTE)
         most = SIZES[extra]
         largest = (data.teachers == most) & (data.units == most + extra)
         has_error = data.generalization_error > SOLVED
@@ -128,7 +128,7 @@ def level_rows(data: xr.Dataset) -> Iterator[Row]:
             note = (
                 f"{NOTE} Curvatures by both routes differ by {float(one.curvature_difference):.1g}."
             )
-            yield found(item, float(one.generalization_error), error, note)
+            yield unpublished(item, float(one.generalization_error), error, note)
 
 
 def path_rows(data: xr.Dataset) -> Iterator[Row]:
@@ -136,18 +136,18 @@ def path_rows(data: xr.Dataset) -> Iterator[Row]:
     for number in np.flatnonzero(np.isin(data.teachers.values, SHOWN)):
         one = data.isel(state=int(number))
         name = f"K = M = {int(one.teachers)}, {one.family.item()}"
-        yield found(f"{name}: gain of an added unit", float(one.gain), 1e-9, NOTE_PATHS)
+        yield unpublished(f"{name}: gain of an added unit", float(one.gain), 1e-9, NOTE_PATHS)
         for path, symbol in (("correlation", "T_nm"), ("slope", "leaky slope")):
             place = one.sel(path=path)
             if np.isfinite(place["at"]):
                 words = f"{name}: becomes a saddle at {symbol}"
                 note = f"{NOTE_PATHS} It opens in {int(place.opens)} equivalent directions."
-                yield found(words, float(place["at"]), 1e-8, note)
+                yield unpublished(words, float(place["at"]), 1e-8, note)
     for path in data.path.values:
         lost = int(np.sum(np.isfinite(data["at"].sel(path=path).values)))
         sizes = ", ".join(map(str, FOLLOWED))
         words = f"Of {data.sizes['state']} minima, K = M = {sizes}, saddles along: {path}"
-        yield found(words, float(lost), 0.0, NOTE_PATHS)
+        yield unpublished(words, float(lost), 0.0, NOTE_PATHS)
 
 
 def _section(

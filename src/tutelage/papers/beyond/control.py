@@ -17,7 +17,7 @@ from tutelage.figures.text import SYMBOLS
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers import recorded
 from tutelage.papers.citton2025.runs import scenario, start
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 GOAL = 1e-4
@@ -191,20 +191,20 @@ def _draw_late(late: xr.Dataset) -> Figure:
 def _best_rows(best: xr.Dataset) -> Iterator[Row]:
     end, error = float(best["end"]), float(best["end_error"])
     note = f"{NOTE} {_certificate(best)}"
-    yield found("Control: time α to ε_g = 10⁻⁴ with the best schedule", end, error, note)
+    yield unpublished("Control: time α to ε_g = 10⁻⁴ with the best schedule", end, error, note)
     for words, other in (("constant rate", CONSTANT), ("rate that changes once", TWO_RATES)):
         item = f"Control: part of the examples saved over the best {words}"
-        yield found(item, 1 - end / other, (error + 0.005) / other, NOTE)
+        yield unpublished(item, 1 - end / other, (error + 0.005) / other, NOTE)
     H = best["hamiltonian"].values
     mean, spread = float(np.mean(H)), float(np.ptp(H))
-    yield found("Control: Hamiltonian, d ln ε_g/dα at the end", mean, spread, note)
+    yield unpublished("Control: Hamiltonian, d ln ε_g/dα at the end", mean, spread, note)
     note = f"{NOTE_RUNS} {best.attrs['comparison']}"
     for share in (0.5, 1.0):
         n = round(share * (RECORDS - 1))
         expected = float(best["theory_error"][n])
         ratio, width = (float(best[x][n]) / expected for x in ("mean_error", "standard_error"))
         item = f"Control: ε_g of networks over that of the theory at {share:.0%} of the time"
-        yield found(item, ratio, width, note)
+        yield unpublished(item, ratio, width, note)
 
 
 def _late_rows(late: xr.Dataset) -> Iterator[Row]:
@@ -222,10 +222,10 @@ def _late_rows(late: xr.Dataset) -> Iterator[Row]:
         one = late.sel(case=case)
         width = float(one["exponent_error"])
         item = f"Control, {case}: late exponent of η"
-        yield found(item, float(one["exponent"]), width + knot_error, note)
+        yield unpublished(item, float(one["exponent"]), width + knot_error, note)
         item = f"Control, {case}: d(1/η)/dα at late times"
         slope = float(one["growth"])
-        yield found(item, slope, width * slope + growth_error, note)
+        yield unpublished(item, slope, width * slope + growth_error, note)
 
 
 def _fits(times: np.ndarray, rates: np.ndarray) -> tuple[float, float]:

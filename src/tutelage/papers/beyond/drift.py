@@ -15,7 +15,7 @@ from tutelage import online
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers.beyond.drawing_online import best_rates, errors_of_drift, side_by_side
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 UNITS: tuple[Activation, ...] = (Erf(), ReLU())
@@ -39,11 +39,11 @@ def compute(full: bool) -> Iterator[Row | Figure]:
         drift = float(data.sel(drift=PRINTED_DRIFT, method="nearest").drift)
         without, decayed = best(g, drift)
         item, error = f"{_name(g)}, K = M = 2, δ = {drift:.3g}", without.generalization_error
-        yield found(f"{item}: best η without weight decay", *without.learning_rate, NOTE)
-        yield found(f"{item}: its ε_g", *error, NOTE)
+        yield unpublished(f"{item}: best η without weight decay", *without.learning_rate, NOTE)
+        yield unpublished(f"{item}: its ε_g", *error, NOTE)
         gain = 1 - decayed.generalization_error.value / error.value
         item = f"{item}: share of it that the best weight decay takes away"
-        yield found(item, gain, 2 * error.error / error.value, NOTE)
+        yield unpublished(item, gain, 2 * error.error / error.value, NOTE)
 
 
 def problem(g: Activation, drift: float) -> Scenario:

@@ -15,7 +15,7 @@ from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online import FixedPoint, Flow
 from tutelage.online.stationary.escape import MIDDLE_HALF
 from tutelage.papers.beyond.drawing_online import escape_distribution, escape_growth, side_by_side
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 RATE = 1.0
@@ -56,12 +56,12 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     yield side_by_side(data, escape_distribution, escape_growth)
     growth = float(saddle().eigenvalues[0].real)
     error = Flow(scenario()).moments.error(saddle().overlaps)
-    yield found("Escape: eigenvalue λ of the saddle, η = 1", growth, error, NOTE_EIGENVALUE)
+    yield unpublished("Escape: eigenvalue λ of the saddle, η = 1", growth, error, NOTE_EIGENVALUE)
     note = NOTE_SLOPE.format(1 / (2 * growth), growth)
-    yield found("Escape: growth of the median time with ln N", *slope(data), note)
+    yield unpublished("Escape: growth of the median time with ln N", *slope(data), note)
     item = "Escape: λ times the width of the middle half of all times"
     width, error = quartiles(data)
-    yield found(item, growth * width, growth * error, NOTE_WIDTH.format(MIDDLE_HALF))
+    yield unpublished(item, growth * width, growth * error, NOTE_WIDTH.format(MIDDLE_HALF))
 
 
 def scenario() -> Scenario:

@@ -24,7 +24,7 @@ from tutelage.online.stationary.stability import solution_loses_stability
 from tutelage.online.steps import steps
 from tutelage.papers import recorded
 from tutelage.papers.citton2025.runs import start as fig_1_start
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 # Learning rates at which fixed points are sought, and the ends of all branches.
@@ -301,31 +301,31 @@ def _figure(data: dict[str, xr.Dataset]) -> Figure:
 
 def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
     branches = _unpadded(data["branches"])
-    yield found("citton2025's setting: branches of fixed points", len(branches), 0.0, NOTE)
+    yield unpublished("citton2025's setting: branches of fixed points", len(branches), 0.0, NOTE)
     for number, one in enumerate(branches, start=1):
         yield from _branch_rows(number, one)
     lost = solution_loses_stability(scenario())
     words = "The solution loses its stability at η"
-    yield found(words, float(lost.value), float(lost.error), NOTE)
+    yield unpublished(words, float(lost.value), float(lost.error), NOTE)
     visited = data["branches"]["visits"].sum(("rate", "kind")).values
     runs = len(RUN_RATES) * len(START_KINDS) * RUNS_PER_KIND
     for number, count in enumerate(visited, start=1):
         note = f"{NOTE} {runs} runs at η = {', '.join(map(str, RUN_RATES))}."
-        yield found(f"Branch {number}: runs that linger next to it", float(count), 0.0, note)
+        yield unpublished(f"Branch {number}: runs that linger next to it", float(count), 0.0, note)
     for i in np.flatnonzero(np.array(RUN_RATES) >= CHANGING):
         for k, kind in enumerate(START_KINDS):
             eta = RUN_RATES[i]
             solved, diverged = (int(data["branches"][x][i, k]) for x in ("solved", "diverged"))
             words = f"η = {eta}, starts {kind}: of {RUNS_PER_KIND} runs, those that"
-            yield found(f"{words} reach the solution", float(solved), 0.0, NOTE)
-            yield found(f"{words} diverge", float(diverged), 0.0, NOTE)
+            yield unpublished(f"{words} reach the solution", float(solved), 0.0, NOTE)
+            yield unpublished(f"{words} diverge", float(diverged), 0.0, NOTE)
     minima = data["seventeen"]
     for level in np.flatnonzero(minima["runs"].values > 0):
         one = minima.isel(level=int(level))
         name = f"K = M = {UNITS}, {one.family.item()}"
-        yield found(f"{name}: ε_g", float(one.generalization_error), 1e-12, NOTE_SHARES)
+        yield unpublished(f"{name}: ε_g", float(one.generalization_error), 1e-12, NOTE_SHARES)
         share = float(one.share), float(one.share_error)
-        yield found(f"{name}: share of starts", *share, NOTE_SHARES)
+        yield unpublished(f"{name}: share of starts", *share, NOTE_SHARES)
     yield from _zero_rows(data["branch_ends"])
 
 
@@ -338,10 +338,10 @@ def _zero_rows(data: xr.Dataset) -> Iterator[Row]:
         words = f"η = 0, stationary point {n + 1} (index {int(one.zero_index)}, {kind}, {goes_on})"
         error = float(one.zero_error)
         error = error if error > SAME_ERROR else 0.0  # a solution, up to rounding
-        yield found(f"{words}: ε_g", error, SAME_ERROR, NOTE_ZERO)
+        yield unpublished(f"{words}: ε_g", error, SAME_ERROR, NOTE_ZERO)
     for number, count in enumerate(data["boundary"].values, start=1):
         words = f"citton2025's run 10⁻⁷ below and above divergence: lingers next to branch {number}"
-        yield found(words, float(count), 0.0, NOTE)
+        yield unpublished(words, float(count), 0.0, NOTE)
 
 
 def _branch_rows(number: int, one: xr.Dataset) -> Iterator[Row]:
@@ -352,12 +352,12 @@ def _branch_rows(number: int, one: xr.Dataset) -> Iterator[Row]:
     if np.sum(np.isfinite(one.eigenvalue.values[0])) < DIRECTIONS:
         kinds = "identical students"
     words = f"Branch {number} ({kinds}; η from {rates.min():.3g} to {rates.max():.4g})"
-    yield found(f"{words}: least ε_g", float(errors[middle]), 1e-8, NOTE)
+    yield unpublished(f"{words}: least ε_g", float(errors[middle]), 1e-8, NOTE)
     for kind, eta, error in zip(
         one.special_kind.values, one.special_learning_rate.values, one.special_error.values,
         strict=True,
     ):  # fmt: skip
-        yield found(f"Branch {number}: {kind} at η", float(eta), float(error) + 1e-9, NOTE)
+        yield unpublished(f"Branch {number}: {kind} at η", float(eta), float(error) + 1e-9, NOTE)
 
 
 SECTIONS = (

@@ -27,7 +27,7 @@ from tutelage.papers.beyond.drawing_online import (
     lengths_of_plateaus,
     side_by_side,
 )
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 LAWS = {Erf(): erf_readout_factor, ReLU(): relu_readout_factor}
@@ -60,10 +60,14 @@ def compute(full: bool) -> Iterator[Row | Figure]:
             one = of_one(g, ratio)
             layer = f"η_v = {ratio:g} η" if ratio else "fixed second layer"
             item = f"{_name(g)}, K = M = 2, {layer}: "
-            yield found(f"{item}length αη of the plateau", one["length"], one["length_error"], NOTE)
+            yield unpublished(
+                f"{item}length αη of the plateau", one["length"], one["length_error"], NOTE
+            )
             error = one["growth_error"] + (spread(g, ratio) if ratio else 0.0)
             note = f"{NOTE} {FAMILY_NOTE}" if ratio else NOTE
-            yield found(f"{item}eigenvalue λ/η with which it is left", one["growth"], error, note)
+            yield unpublished(
+                f"{item}eigenvalue λ/η with which it is left", one["growth"], error, note
+            )
 
 
 def problem(g: Activation) -> Scenario:

@@ -14,7 +14,7 @@ import xarray as xr
 
 from tutelage import equilibrium
 from tutelage.activations import ReLU, Swish
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 FINITE = 5
@@ -38,12 +38,12 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     for K in UNITS:
         (beta, beta_error), (load, load_error) = earliest(K)
         name = _name(K)
-        yield found(f"Swish, {name}: β at which α_c is lowest", beta, beta_error, NOTE)
-        yield found(f"Swish, {name}: lowest α_c over all β", load, load_error, NOTE)
+        yield unpublished(f"Swish, {name}: β at which α_c is lowest", beta, beta_error, NOTE)
+        yield unpublished(f"Swish, {name}: lowest α_c over all β", load, load_error, NOTE)
         relu = _coexists(K, math.inf)
         gain, error = 1 - load / relu[0], (load_error + relu[1]) / relu[0]
         item = f"Swish, {name}: part of the examples of the ReLU that is saved there"
-        yield found(item, gain, error, NOTE)
+        yield unpublished(item, gain, error, NOTE)
 
 
 @cache

@@ -15,7 +15,7 @@ from tutelage._jax import jnp
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers import recorded
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 OPTIMIZERS = {
@@ -217,7 +217,7 @@ def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
             ratio = steps["muon"] / steps["plain"]
             each = "; ".join(f"{o}: {steps[o]:.0f} and {best[o]:.0f}" for o in OPTIMIZERS)
             error = ratio * (1 / steps["muon"] + 1 / steps["plain"])
-            yield found(item, ratio, error, f"{NOTE_STEPS} {each}.")
+            yield unpublished(item, ratio, error, f"{NOTE_STEPS} {each}.")
 
 
 def _drawn(data: xr.Dataset) -> Figure:

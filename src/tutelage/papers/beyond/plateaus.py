@@ -36,7 +36,7 @@ from tutelage.papers.beyond.drawing_online import (
     lengths_over_eigenvalues,
     side_by_side,
 )
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 NAMES = (
@@ -99,7 +99,7 @@ def _rows(data: xr.Dataset, names: tuple[str, ...] = NAMES) -> Iterator[Row]:
         for key, what in PLATEAU.items():
             numbers = float(one[key]), float(one[f"{key}_error"])
             note = NOTE + ("" if key == "length" else SECOND)
-            yield found(f"{name}, K = M = 3: {what}", *numbers, note.strip())
+            yield unpublished(f"{name}, K = M = 3: {what}", *numbers, note.strip())
 
 
 def _rates(data: xr.Dataset) -> Iterator[Row]:
@@ -109,7 +109,7 @@ def _rates(data: xr.Dataset) -> Iterator[Row]:
         for key, what in RATES.items():
             if key == "unstable" or name not in NOT_FOLLOWED:
                 numbers = float(one[key]), float(one[f"{key}_error"])
-                yield found(f"{name}, K = M = 3: {what}", *numbers, note)
+                yield unpublished(f"{name}, K = M = 3: {what}", *numbers, note)
 
 
 @cache

@@ -23,7 +23,7 @@ from tutelage.online import CriticalLearningRates, Flow
 from tutelage.online.linearization import linearized
 from tutelage.papers.beyond.drawing_online import critical_rates, side_by_side, truncation
 from tutelage.papers.citton2025.runs import scenario, start
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 NAMES = {
@@ -52,10 +52,10 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     for name, words in NAMES.items():
         rate = getattr(exact, name)
         note = NOTE.format(f"{PRINTED[name]:.4f}")
-        yield found(f"Exact η above which {words}", rate.value, rate.error, note)
+        yield unpublished(f"Exact η above which {words}", rate.value, rate.error, note)
     for order in (6, PRINTED_ORDER):
         item = f"Shift of the η without a plateau by the series of order {order}"
-        yield found(item, shift(order), _second_order(order), NOTE_ORDER)
+        yield unpublished(item, shift(order), _second_order(order), NOTE_ORDER)
 
 
 @cache

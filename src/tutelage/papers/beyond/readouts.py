@@ -22,7 +22,7 @@ from tutelage import online
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers.beyond.drawing_online import error_over_units, errors_of_layers, side_by_side
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 NOISE, ETA, M = 0.3, 0.2, 2
@@ -49,8 +49,8 @@ def compute(full: bool) -> Iterator[Row | Figure]:
             one = data.sel(units=K, layers=layers)
             item = f"Erf, K = {K}, M = 2, ς = 0.3, η = 0.2, {layers} layer{_plural(layers)} trained"
             value, error = float(one.final), float(one.final_error)
-            yield found(f"{item}: ε_g at α = 20000", value, error, NOTE)
-    yield found(
+            yield unpublished(f"{item}: ε_g at α = 20000", value, error, NOTE)
+    yield unpublished(
         "ReLU, K = M = 2, ς = 0.3, both layers trained: 8√α ε_g/(Mς) at α = 16000",
         float(data["relu"][-1] * np.sqrt(LONG[-1]) * 8 / (M * NOISE)),
         data.attrs["relu_error"],

@@ -18,7 +18,7 @@ import xarray as xr
 from tutelage import equilibrium
 from tutelage.activations import ReLU
 from tutelage.equilibrium import Transitions
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 UNITS = (*range(3, 13), 15, 20, 30, 50, 100, 200, 500, 1000)
@@ -46,13 +46,13 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     curves = {f"K{K}": _curves(K) for K in (3, 10)}
     yield _drawn(curves, trend)
     for K in PRINTED_UNITS:
-        yield found(f"ReLU, K = {K}: jump of R − S at α_c", *_jump(K), NOTE)
+        yield unpublished(f"ReLU, K = {K}: jump of R − S at α_c", *_jump(K), NOTE)
     for K in PRINTED_UNITS:
-        yield found(f"ReLU, K = {K}: width α_d − α_s of coexistence", *_width(K), NOTE)
+        yield unpublished(f"ReLU, K = {K}: width α_d − α_s of coexistence", *_width(K), NOTE)
     for name, power, text in (("jump", 1, "2/5"), ("width", 2, "3π/20")):
         words = "K · jump of R − S" if name == "jump" else "K² · width α_d − α_s"
         item = f"ReLU, {words} for K → ∞"
-        yield found(item, *_limit(name, power), NOTE_LIMIT.format(text))
+        yield unpublished(item, *_limit(name, power), NOTE_LIMIT.format(text))
 
 
 @cache

@@ -15,7 +15,7 @@ from tutelage import online
 from tutelage.online import BestSchedule, Flow, Schedule
 from tutelage.online.steps import steps
 from tutelage.papers.citton2025.runs import scenario, start
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 GOAL = 1e-4
@@ -37,16 +37,16 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     rate, time = best[2].constant.learning_rate, best[2].constant.time
     constant = Schedule([rate.value], [])
     yield _drawn({1: constant, **{n: b.schedule for n, b in best.items()}})
-    yield found("Schedules: best constant rate η to ε_g = 10⁻⁴", rate.value, rate.error, NOTE)
-    yield found("Schedules: time α to ε_g = 10⁻⁴ with it", time.value, time.error, NOTE)
+    yield unpublished("Schedules: best constant rate η to ε_g = 10⁻⁴", rate.value, rate.error, NOTE)
+    yield unpublished("Schedules: time α to ε_g = 10⁻⁴ with it", time.value, time.error, NOTE)
     for count, result in best.items():
         reached = result.time
         item = f"Schedules: time α to ε_g = 10⁻⁴ with {count} rates"
-        yield found(item, reached.value, reached.error, _described(result.schedule) + NOTE)
+        yield unpublished(item, reached.value, reached.error, _described(result.schedule) + NOTE)
         saved = 1 - reached.value / time.value
         error = (reached.error + time.error) / time.value
         item = f"Schedules: part of the examples saved by {count} rates"
-        yield found(item, saved, error, NOTE)
+        yield unpublished(item, saved, error, NOTE)
 
 
 @cache

@@ -14,7 +14,7 @@ from scipy import stats
 from tutelage import deep, sweeps
 from tutelage.figures.text import finish
 from tutelage.papers import recorded
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 from tutelage.papers.tian2020.readings import NAMES, load_recorded, repeated
 
@@ -98,7 +98,7 @@ def _more(setting: str, nodes: xr.DataArray, p: float, scale: float) -> Row:
 def _gain(item: str, nodes: xr.DataArray, multiple: int, note: str) -> Row:
     """Return how many more nodes wide students recover than 1x, and its standard error."""
     more = (nodes.sel(multiple=multiple).astype(float) - nodes.sel(multiple=1)).values
-    return found(item, float(more.mean()), float(stats.sem(more)), note)
+    return unpublished(item, float(more.mean()), float(stats.sem(more)), note)
 
 
 def _small() -> Iterator[Row]:

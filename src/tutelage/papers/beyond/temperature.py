@@ -16,7 +16,7 @@ from tutelage import equilibrium
 from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU, Swish
 from tutelage.papers import recorded
 from tutelage.papers.beyond import temperature_runs as runs
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 NOISE = 0.3
@@ -70,14 +70,14 @@ def _thresholds() -> Iterator[Row]:
     """Return α̃_c over T, and the activation with the lowest α̃_c at T = 0."""
     for name in UNITS:
         for T in (0.0, 0.1, 1.0):
-            yield found(f"{name}: α̃_c at T = {T:g}", *threshold(name, T), NOTE)
+            yield unpublished(f"{name}: α̃_c at T = {T:g}", *threshold(name, T), NOTE)
     lowest = min(UNITS, key=lambda name: threshold(name, 0.0)[0])
     note = (
         f"Of these units {lowest} has the lowest one. α̃_c = Σ_n≥2 c_n²/(2c_2²) ≥ ½, reached by "
         "quadratic units: "
         "the other Hermite coefficients act as noise until units specialize."
     )
-    yield found("lowest α̃_c at T = 0 of these units", *threshold(lowest, 0.0), note)
+    yield unpublished("lowest α̃_c at T = 0 of these units", *threshold(lowest, 0.0), note)
 
 
 def _annealed() -> Iterator[Row]:
@@ -87,7 +87,7 @@ def _annealed() -> Iterator[Row]:
         )
         ratio = annealed / quenched
         item = f"{name}: annealed α̃_c over quenched α̃_c at T = 0.1"
-        yield found(item, ratio, ratio * (a / quenched + b / annealed), NOTE)
+        yield unpublished(item, ratio, ratio * (a / quenched + b / annealed), NOTE)
 
 
 def _best_temperature() -> Iterator[Row]:
@@ -110,18 +110,18 @@ def _best_temperature() -> Iterator[Row]:
         cold = specialized("ReLU", load, 0.0).generalization_error
         item = f"ReLU, ς = 0.3, α̃ = {load:g}: temperature of lowest ε_g"
         # Near a minimum ε_g changes by rounding only within the square root of the rounding error.
-        yield found(item, float(best.x), 1e-6, note)
+        yield unpublished(item, float(best.x), 1e-6, note)
         item = f"ReLU, ς = 0.3, α̃ = {load:g}: replicon Λ there"
-        yield found(item, float(state.replicon or 0.0), 1e-4, note)
+        yield unpublished(item, float(state.replicon or 0.0), 1e-4, note)
         item = f"ReLU, ς = 0.3, α̃ = {load:g}: ε_g there over ε_g at T = 0"
-        yield found(item, state.generalization_error / cold, 1e-9, note)
+        yield unpublished(item, state.generalization_error / cold, 1e-9, note)
     zero, cold = (specialized("erf", 14.0, T).generalization_error for T in (0.0, 0.01))
     item = "erf, ς = 0.3, α̃ = 14: ε_g at T = 0 over ε_g at T = 0.01"
     note = (
         "Where replica symmetry is stable down to T = 0, no temperature above 0 is better than T = "
         "0."
     )
-    yield found(item, zero / cold, 1e-9, note)
+    yield unpublished(item, zero / cold, 1e-9, note)
 
 
 def specialized(name: str, load: float, T: float) -> equilibrium.ThermalState:
@@ -141,11 +141,11 @@ def sampled_rows(data: xr.Dataset) -> Iterator[Row]:
             value, spread = _numbers(one, quantity)
             gap = run.K * (value - float(one["theory"].sel(quantity=quantity)))
             item = f"erf, K = {run.K}, α̃ = 9, T = 0.1: K ({quantity} − {quantity} of K → ∞)"
-            yield found(item, gap, run.K * spread, SAMPLED)
+            yield unpublished(item, gap, run.K * spread, SAMPLED)
     for run in runs.STARTS:
         one = data.sel(run=run.name)
         item = f"erf, K = {run.K}, α̃ = 9, T = 0.1, from random weights: q"
-        yield found(
+        yield unpublished(
             item, *_numbers(one, "q"), ("As in the rows above, but started from random weights.")
         )
     note = f"{SAMPLED} R falls below the invariant overlap while units rotate among themselves."
@@ -153,10 +153,10 @@ def sampled_rows(data: xr.Dataset) -> Iterator[Row]:
         one = data.sel(run=run.name)
         for quantity, words in (("R", "R"), ("invariant_overlap", "√(Σ R_in²/K)")):
             item = f"ReLU, K = 4, N = {run.N}, α̃ = 3, T = 0.1: {words}"
-            yield found(item, *_numbers(one, quantity), note)
+            yield unpublished(item, *_numbers(one, quantity), note)
     for run in runs.COLD:
         item = f"{run.activation}, K = 8, α̃ = 1, T = {run.temperature:g}: √(Σ R_in²/K)"
-        yield found(item, *_numbers(data.sel(run=run.name), "invariant_overlap"), SAMPLED)
+        yield unpublished(item, *_numbers(data.sel(run=run.name), "invariant_overlap"), SAMPLED)
 
 
 def _numbers(one: xr.Dataset, quantity: str) -> tuple[float, float]:

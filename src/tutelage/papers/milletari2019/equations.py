@@ -23,8 +23,8 @@ from tutelage.papers.row import (
     compare,
     correct,
     formula,
-    found,
     method,
+    unpublished,
     worst,
 )
 from tutelage.papers.simulated import statement
@@ -217,7 +217,7 @@ def _second_layer() -> Row:
     swish = [h * _logistic(h) for h in k / 4 + b[1][0]]
     difference = float(np.dot(binom.pmf(k, n, p), swish)) - 0.5 * _logistic(0.5)
     item = "Sec. 2.3, ⟨j⟩ of a unit behind 16 gates that are drawn, less the mean field"
-    return found(item, off, error, DEEPER_NOTE.format(difference), KEY)
+    return unpublished(item, off, error, DEEPER_NOTE.format(difference), KEY)
 
 
 def _gradient() -> Row:

@@ -26,7 +26,7 @@ from tutelage.papers import recorded
 from tutelage.papers.claim import claim
 from tutelage.papers.oostwal2019 import KEY
 from tutelage.papers.oostwal2019.error import site_symmetric
-from tutelage.papers.row import Row, found
+from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure
 
 K = 5
@@ -167,7 +167,7 @@ def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
     Δ = barrier(SIGMOIDAL)
     mean, error = _mean(sigmoidal / Δ)
     item = "Sec. III A, slope of ln(mean time in R = S) over N, divided by the barrier Δ of βf"
-    yield found(item, mean, error, NOTE_BARRIER.format(Δ, N[-1] * Δ, N[-1]), KEY)
+    yield unpublished(item, mean, error, NOTE_BARRIER.format(Δ, N[-1] * Δ, N[-1]), KEY)
     last = mean_time(data["escape_time"].values, float(data["last_sweep"]))[:, -1]
     item = "Sec. IV, slope of ln(mean time in R = S) over N, erf less ReLU, K = 5"
     yield claim(KEY, item, sigmoidal - rectified, note=NOTE_RELU.format(N[-1], *last))

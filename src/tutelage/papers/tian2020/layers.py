@@ -68,9 +68,9 @@ def _strong_unspecialized(data: Data) -> Row:
     counts = {NAMES[setting]: [_strong(runs, i) for i in LAYERS] for setting, runs in data.items()}
     item = "Sec. 8.17, unspecialized student nodes with large β_kk in layers 1 to 3, three settings"
     words = "there could be un-specialized student nodes with large β_kk"
-    found = "; ".join(f"{', '.join(map(str, n))} ({name})" for name, n in counts.items())
+    listed = "; ".join(f"{', '.join(map(str, n))} ({name})" for name, n in counts.items())
     holds = [sum(n[:-1]) > 0 for n in counts.values()]
-    return statement(KEY, item, words, holds, notes.STRONG_UNSPECIALIZED.format(found))
+    return statement(KEY, item, words, holds, notes.STRONG_UNSPECIALIZED.format(listed))
 
 
 def _strong(runs: xr.Dataset, layer: int) -> int:
