@@ -20,7 +20,7 @@ from rich.table import Table
 import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.deep.training import training
-from tutelage.deep.training.groups import first_students, groups_of, parted
+from tutelage.deep.training.groups import first_students, groups_of, split_into_groups
 from tutelage.deep.training.settings import settings
 
 RUNS = 32
@@ -68,7 +68,7 @@ def seconds(*calls, repeats=5):
 
 def epoch(what):
     groups = groups_of(what)
-    students = parted(first_students(what), groups)
+    students = split_into_groups(first_students(what), groups)
     return lambda: training.advance(what, groups, students, 0)
 
 

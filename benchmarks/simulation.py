@@ -27,7 +27,7 @@ from tutelage.simulation.chain import Chain
 from tutelage.simulation.ensemble import run_keys
 from tutelage.simulation.inputs import as_inputs
 from tutelage.simulation.learning_rule import GradientDescent
-from tutelage.simulation.network import Network
+from tutelage.simulation.network import NetworkSystem
 from tutelage.simulation.starts import initial_weights
 
 
@@ -83,7 +83,7 @@ def whole_call(N, runs, until, times, repeats=2):
 
 def network(N, runs, steps):
     start, inputs = initial_weights(SCENARIO, START, N, runs), as_inputs("gaussian", N)
-    return steps_per_second(Network(rule_of(SCENARIO), start, N, inputs), runs, steps)
+    return steps_per_second(NetworkSystem(rule_of(SCENARIO), start, N, inputs), runs, steps)
 
 
 def core_rows(table):
