@@ -135,6 +135,7 @@ clean:  ## remove everything that was built
 	@$(or $(PYTHON),false) -c '$(NEW_ENOUGH)' || { \
 		echo "tutelage needs Python 3.11 or newer; found: $(or $(PYTHON),none)."; \
 		echo "Install one, or name it: make PYTHON=path/to/python3.12"; exit 1; }
+	@[ ! -L .venv ] || { echo ".venv is a link: building here would empty the folder behind it. Remove the link first."; exit 1; }
 	@echo "Building .venv with the locked versions (about a minute, once)"
 	$(PYTHON) -m venv --clear .venv
 	$(INSTALL_LOCKED) -r requirements/base.txt
