@@ -37,6 +37,7 @@ RECORDS = {
     ("beyond", "control"): (control.optimal, str(control.SEED)),
     ("beyond", "families"): (families.levels, "none"),
     ("beyond", "family_paths"): (families.paths, "none"),
+    ("beyond", "family_rates"): (families.rates, "none"),
     ("beyond", "late_rates"): (control.late_decay, "0"),
     ("beyond", "optimizers"): (optimizers.measured, "0, of the networks"),
     ("beyond", "plateaus"): (plateaus.all_units, "none"),

@@ -175,3 +175,27 @@ def test_a_path_ends_where_the_overlaps_lose_stability(paths):
         else:
             signs.append(False)
     assert signs == [True, False]
+
+
+@pytest.fixture(scope="module")
+def rates():
+    return recorded.load_recorded("beyond", "family_rates")
+
+
+@pytest.mark.slow
+def test_a_minimum_ends_at_its_fold_in_the_learning_rate(rates):
+    """Just below the fold a run stays next to the recorded minimum; just above it leaves."""
+    one = rates.isel(state=0)
+    assert int(one.teachers) == 6 and one.family.item() == "1 anti-aligned"
+    assert one.ended.item() == "fold"
+    scenario = families.committees(6, 6)
+    (point,) = [p for p, name in families.named_points(scenario) if name == "1 anti-aligned"]
+    W, fold = point.weights, float(one["at"])
+    start = tl.Overlaps(Q=W @ W.T, R=W, T=scenario.T, rounding=1e-9)
+    errors = [
+        float(
+            tl.online.evolve(scenario, start, fold + change, until=2000.0).generalization_error[-1]
+        )
+        for change in (-0.02, 0.02)
+    ]
+    assert errors[0] > 0.3 > 0.05 > errors[1]

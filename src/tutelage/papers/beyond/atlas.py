@@ -43,6 +43,10 @@ NOTE_PATHS = (
 )
 
 TICKS = range(4, MOST_TEACHERS + 1, 4)  # of K = M
+NOTE_RATE = (
+    "Exact in η, K(K + 1)/2 + K² equations: the first learning rate at which an eigenvalue of the "
+    "branch from η = 0.02 passes through zero."
+)
 RowBuilder = Callable[[xr.Dataset], Iterator[Row]]
 Drawing = Callable[[xr.Dataset, Any], None]
 
@@ -103,6 +107,15 @@ def draw_paths(data: xr.Dataset, axes: Any) -> None:
     finish(axes)
 
 
+def draw_rates(data: xr.Dataset, axes: Any) -> None:
+    """Draw the learning rate up to which each minimum is stable."""
+    for place in range(data.sizes["state"]):
+        one = data.isel(state=place)
+        axes.plot(int(one.teachers), float(one["at"]), "o", label=str(one.family.item()))
+    axes.set(xlabel="K = M", ylabel=r"$\eta$ up to which the minimum is stable")
+    axes.legend()
+
+
 def _order(item: tuple[str, Any]) -> tuple[bool, int, str]:
     """Sort families by their number of anti-aligned units, coupled ones first."""
     name = item[0]
@@ -150,6 +163,15 @@ def path_rows(data: xr.Dataset) -> Iterator[Row]:
         yield unpublished(words, float(lost), 0.0, NOTE_PATHS)
 
 
+def rate_rows(data: xr.Dataset) -> Iterator[Row]:
+    """Say up to which learning rate minima are stable."""
+    for place in range(data.sizes["state"]):
+        one = data.isel(state=place)
+        words = f"K = M = {int(one.teachers)}, {one.family.item()}: stable up to η"
+        note = f"{NOTE_RATE} There: {one.ended.item()}, {int(one.opens)} directions."
+        yield unpublished(words, float(one["at"]), float(one.at_error), note)
+
+
 def _section(
     name: str,
     title: str,
@@ -183,5 +205,13 @@ SECTIONS = (
         "family_paths",
         (draw_paths,),
         path_rows,
+    ),
+    _section(
+        "rates_of_minima",
+        "Minima at finite learning rates",
+        "The learning rate up to which the minima of six ReLU units are stable.",
+        "family_rates",
+        (draw_rates,),
+        rate_rows,
     ),
 )

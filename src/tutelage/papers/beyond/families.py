@@ -3,7 +3,8 @@
 As η → 0 gradient flow ends in minima that come in families of k anti-aligned units
 (`tutelage.online.landscape`).  For K = M and for K = M + 1 every stationary point of a family is
 computed from the weights, and its error and its curvatures again from the overlaps.  Each minimum
-of K = M is then followed as the slope of leaky units and the correlation of the teachers change.
+of K = M is then followed as the slope of leaky units, the correlation of the teachers and, for few
+units, the learning rate change.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.optimize import brentq
 
 from tutelage import generalization_error, online
 from tutelage.activations import LeakyReLU, ReLU
@@ -29,7 +31,11 @@ DISTINCT = 1e-9
 MOST_DISTINCT = 48
 # Committees whose minima are followed, and the scenarios at the ends of the paths.
 FOLLOWED = (6, 8, 10)
+FOLLOWED_IN_RATE = (6,)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
+# Learning rates: the first of a branch, the largest, and the number of its points.
+FIRST_RATE, LARGEST_RATE, RATE_POINTS = 0.02, 2.0, 40
+SAME_EIGENVALUE, ROOT_ACCURACY = 1e-6, 1e-9
 BECOMES_SADDLE = "becomes a saddle"
 SOLVED = 1e-10
 
@@ -192,8 +198,79 @@ def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
     return float(np.sum(counts * means**2) / np.sum(direction**2))
 
 
+def rates() -> xr.Dataset:
+    """Follow minima of few units in the learning rate: ``recorded/family_rates.nc``."""
+    return _joined(recorded.in_parts("rates", FOLLOWED_IN_RATE, _rates_of))
+
+
+def _rates_of(teachers: int) -> xr.Dataset:
+    scenario, rows = committees(teachers, teachers), list[dict[str, Any]]()
+    for point, name in named_points(scenario):
+        if not point.is_minimum or point.solves:
+            continue
+        W = point.weights
+        state = Overlaps(Q=W @ W.T, R=W, T=scenario.T, rounding=1e-9)
+        rows.append({"teachers": teachers, "family": name, **follow_in_rate(scenario, state)})
+    return xr.Dataset({key: ("state", np.array([row[key] for row in rows])) for key in rows[0]})
+
+
+def follow_in_rate(scenario: Scenario, state: Overlaps) -> dict[str, Any]:
+    """Follow a minimum as η grows until an eigenvalue vanishes; say where, and how it opens."""
+    along = online.branch(
+        scenario, state, FIRST_RATE, until=LARGEST_RATE, step=0.1, max_steps=RATE_POINTS
+    )
+    eta, largest = along.learning_rate.values, along.eigenvalue.values.max(axis=1)
+    unstable = np.flatnonzero(largest > 0)
+    if not len(unstable):
+        nothing = {"at": np.nan, "at_error": np.nan, "opens": 0, "symmetric": np.nan}
+        return {"ended": along.attrs["ended"], **nothing, "generalization_error": np.nan}
+    last = int(unstable[0]) - 1
+    folds = np.flatnonzero(along.special_kind.values == "fold")
+    turns = bool(np.any(np.diff(eta[max(last - 1, 0) : last + 3]) < 0))
+    if not (turns and len(folds)):
+        return _vanishing(scenario, along, last)
+    fold = along.isel(special=int(folds[0]))
+    return {
+        "ended": "fold",
+        "at": float(fold.special_learning_rate),
+        "at_error": float(fold.special_error) + ROOT_ACCURACY,
+        "opens": 1,
+        "symmetric": 1.0,
+        "generalization_error": float(along.generalization_error[last]),
+    }
+
+
+def _vanishing(scenario: Scenario, along: xr.Dataset, last: int) -> dict[str, Any]:
+    """Find the learning rate between two points of a branch at which an eigenvalue vanishes."""
+    eta, Q, R = along.learning_rate.values, along.Q.values, along.R.values
+
+    def point(value: float) -> online.FixedPoint:
+        share = (value - eta[last]) / (eta[last + 1] - eta[last])
+        mixed = [(1 - share) * x[last] + share * x[last + 1] for x in (Q, R)]
+        start = Overlaps(Q=mixed[0], R=mixed[1], T=scenario.T, rounding=1e-6)
+        return online.fixed_point(scenario, start, value)
+
+    def largest(value: float) -> float:
+        return float(np.max(np.real(point(value).eigenvalues)))
+
+    at = float(brentq(largest, eta[last], eta[last + 1], xtol=ROOT_ACCURACY))
+    there = point(at)
+    values = np.real(there.eigenvalues)
+    equal = int(np.sum(values > np.max(values) - SAME_EIGENVALUE))
+    vector = np.real(np.asarray(there.eigenvectors)[:, int(np.argmax(values))])
+    direction = Flow(scenario).layout.arrays(vector)["R"]
+    return {
+        "ended": BECOMES_SADDLE,
+        "at": at,
+        "at_error": ROOT_ACCURACY,
+        "opens": equal,
+        "symmetric": symmetric_share(np.asarray(there.overlaps.R), np.asarray(direction)),
+        "generalization_error": float(there.generalization_error),
+    }
+
+
 # What computes each recorded file.
-RECORDED = {"families": levels, "family_paths": paths}
+RECORDED = {"families": levels, "family_paths": paths, "family_rates": rates}
 
 
 def of_family(data: xr.Dataset, name: str, extra: int = 0) -> xr.Dataset:
