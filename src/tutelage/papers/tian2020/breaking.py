@@ -22,6 +22,7 @@ EXCESS = (0.01, 0.05, 0.2)
 STARTS = (0, 1, 2)
 SCALE = 0.005  # entries of the filters at the start, as in the authors' code
 LAST, EARLY, RECORDS = 20.0, (1.0, 3.0), 401  # times in units of 1/(ε ‖w*‖)
+TIME = r"$\varepsilon\|w^*\|t$"
 NOTE = (
     "tian2020, Sec. 5.3 and eq. (69): the ratio grows with the slope ε‖w*‖ while w_2 points to w*. "
     "The residue -εw* that shrinks w_2 also turns it around; opposite to w*, w_2 grows, and the "
@@ -85,12 +86,12 @@ def picture() -> Figure:
             curves = data[name].isel(excess=i).transpose("time", "start")
             lines = axes.plot(data["time"], curves, color=f"C{i}")
             if axes is left:
-                lines[0].set_label(f"ε = {ε:g}")
+                lines[0].set_label(rf"$\varepsilon$ = {ε:g}")
     start = float(data["ln_ratio"].isel(excess=0, start=1, time=0)) + 1.0
-    left.plot([0, 8], [start, start + 8], "--", color="0.5", label="slope ε‖w*‖")
+    left.plot([0, 8], [start, start + 8], "--", color="0.5", label=r"slope $\varepsilon\|w^*\|$")
     left.axhline(np.log(COEFFICIENTS[1] / COEFFICIENTS[0]), color="0.8", linewidth=0.8)
-    left.set(xlabel="ε‖w*‖t", ylabel="ln ‖w₁‖/‖w₂‖", xlim=(0, LAST))
-    right.set(xlabel="ε‖w*‖t", ylabel="cosine of w₂ and w*", xlim=(0, LAST), ylim=(-1.05, 1.05))
+    left.set(xlabel=TIME, ylabel=r"$\ln\,\|w_1\|/\|w_2\|$", xlim=(0, LAST))
+    right.set(xlabel=TIME, ylabel="cosine of $w_2$ and $w^*$", xlim=(0, LAST), ylim=(-1.05, 1.05))
     for axes in (left, right):
         finish(axes)  # with the legend next to the curves
     return Figure(figure, {"": data})

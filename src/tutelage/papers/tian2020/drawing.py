@@ -104,7 +104,7 @@ def log_loss(curves: xr.DataArray, axes: "Axes | None" = None) -> Any:
     axes = new_axes(axes)
     for multiple in curves["multiple"].values:
         axes.plot(curves["epoch"], curves.sel(multiple=multiple), label=f"{multiple}x")
-    axes.set(xlabel="epoch", ylabel="mean log₁₀ of the loss")
+    axes.set(xlabel="epoch", ylabel=r"mean $\log_{10}$ of the loss")
     return finish(axes)
 
 

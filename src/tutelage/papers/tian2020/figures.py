@@ -217,7 +217,7 @@ def best(data: Data) -> Parts:
         for ax, p in zip(axes, polarities, strict=True):
             best_of_nodes(one["best_correlation_1"].sel(polarity=p), ax)
             mean = float(_log_losses(one, p).mean())
-            ax.set_title(f"p = {p:g}, log₁₀ loss = {mean:.2f}", fontsize="small")
+            ax.set_title(rf"p = {p:g}, $\log_{{10}}$ loss = {mean:.2f}", fontsize="small")
             ax.label_outer()
         axes[0].set_ylabel(f"{NAMES[setting]}\nbest correlation")
     yield Figure(picture, {name: one[["best_correlation_1"]] for name, one in data.items()})
@@ -268,7 +268,7 @@ def losses(data: Data) -> Parts:
             ax.label_outer()
             if ax is not grid[0, 0]:
                 ax.get_legend().remove()
-        axes[0].set_ylabel(f"{NAMES[setting]}\nmean log₁₀ of the loss")
+        axes[0].set_ylabel(f"{NAMES[setting]}\nmean $\\log_{{10}}$ of the loss")
         axes[0].set_ylim(-8.0 if setting == "code" else -5.0, 1.0)
     yield Figure(picture, {name: one[["log10_loss"]] for name, one in data.items()})
     for p in polarities:
