@@ -13,7 +13,7 @@ known, or if it calls back into Python or into other libraries.
 
 Optimization is most of the time that XLA takes.  A function may therefore begin with a program that
 is not optimized, and is replaced after a few calls (``optimize_after``).  Such programs are stored,
-too, under names of their own, until the optimized one is.
+too, with other names than the optimized ones, until these are stored.
 """
 
 import dataclasses

@@ -96,7 +96,7 @@ def _field(name: str, value: Any) -> Iterator[tuple[str, Variable]]:
 
 
 def _curve(name: str, curve: xr.Dataset) -> Iterator[tuple[str, Variable]]:
-    """Yield the variables of a curve in a finding, by its name; each result has times of its own,
+    """Yield the variables of a curve in a finding, by its name; results differ in their times,
     so that time is a variable over the points of the curve.
     """
     for key, variable in curve.variables.items():

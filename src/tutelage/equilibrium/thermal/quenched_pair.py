@@ -119,15 +119,15 @@ def half_range(count: int) -> tuple[np.ndarray, np.ndarray]:
     x = LARGEST_FIELD * (1 + t) / 2
     v = np.sqrt(w * np.exp(-(x**2) / 2))
     basis = [v / np.linalg.norm(v)]
-    diagonal, beside = [], []
+    diagonal, off_diagonal = [], []
     for _ in range(count):
         u = x * basis[-1]
         diagonal.append(float(u @ basis[-1]))
         for b in (*basis, *basis):  # a second pass removes the rounding of the first one
             u = u - (u @ b) * b
-        beside.append(float(np.linalg.norm(u)))
-        basis.append(u / beside[-1])
-    J = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
+        off_diagonal.append(float(np.linalg.norm(u)))
+        basis.append(u / off_diagonal[-1])
+    J = np.diag(diagonal) + np.diag(off_diagonal[:-1], 1) + np.diag(off_diagonal[:-1], -1)
     nodes, vectors = np.linalg.eigh(J)
     weights = vectors[0] ** 2 / 2
     return np.concatenate([-nodes[::-1], nodes]), np.concatenate([weights[::-1], weights])

@@ -130,10 +130,10 @@ def saddle(flow: Flow, run: Steps, learning_rate: float) -> FixedPoint | None:
             excluded.append(run.states[j])
             continue
         point = describe(flow, rate, *near)
-        beside = abs(point.generalization_error - run.error[j]) < PLATEAU_WIDTH * run.error[j]
+        is_near = abs(point.generalization_error - run.error[j]) < PLATEAU_WIDTH * run.error[j]
         if point.unstable_directions.shape[1] == 0:
             excluded.append(near[0])
-        elif beside:
+        elif is_near:
             return point
     return None
 
