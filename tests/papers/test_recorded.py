@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import xarray as xr
 
 from tutelage.papers import recorded
 
@@ -69,12 +70,58 @@ def test_a_recorded_file_names_the_command_and_the_commit(file):
     assert source, f"{script} is not part of commit {attrs['commit']}"
     if paper != "tian2020":
         assert f'("{paper}", "{name}")' in source
+    if "sources" in attrs:
+        assert attrs["sources"] == git("rev-parse", f"{attrs['commit']}:src/tutelage").strip()
 
 
-def test_every_other_file_can_be_recorded_by_one_command():
+def script():
+    """Import the script that records."""
     path = ROOT / "benchmarks" / "papers" / "record.py"
     spec = importlib.util.spec_from_file_location("record", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_every_other_file_can_be_recorded_by_one_command():
     there = {(file.parts[-3], file.stem) for file in FILES if file.parts[-3] != "tian2020"}
-    assert there <= set(module.RECORDS)
+    assert there <= set(script().RECORDS)
+
+
+def test_sources_have_the_name_that_git_gives_them(tmp_path):
+    for name, content in {"b.py": "b\n", "b/c.py": "", "b-a/d.nc": "ä", "e/f/g.py": "g"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+
+    def in_folder(*arguments):
+        command = ["git", "-C", str(tmp_path), "-c", "core.autocrlf=false", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    in_folder("init", "--quiet")
+    in_folder("add", ".")
+    tree = in_folder("write-tree")
+    shutil.rmtree(tmp_path / ".git")
+    (tmp_path / "b" / "__pycache__").mkdir()  # neither these nor empty folders are part of a tree
+    (tmp_path / "b" / "__pycache__" / "c.pyc").write_bytes(b"c")
+    (tmp_path / "empty").mkdir()
+    assert script().tree_id(tmp_path) == tree
+
+
+def test_a_file_computed_without_git_is_stored_with_its_commit(tmp_path, monkeypatch):
+    module = script()
+    monkeypatch.setattr(module, "has_git", lambda: False)
+    monkeypatch.setitem(module.RECORDS, ("a", "b"), (lambda: xr.Dataset({"x": 1.5}), "none"))
+    dataset = module.record("a", "b")
+    assert "commit" not in dataset.attrs
+    module.write(dataset, tmp_path)
+    trees = {"c3": "other", "c2": dataset.attrs["sources"], "c1": dataset.attrs["sources"]}
+    answers = {"rev-list": "\n".join(trees)} | {f"{c}:src/tutelage": t for c, t in trees.items()}
+    monkeypatch.setattr(module, "git", lambda verb, what: answers.get(what, answers.get(verb)))
+    stored = module.stored(tmp_path / "b.nc")
+    assert stored.attrs["commit"] == "c2" and float(stored["x"]) == 1.5
+    trees.clear()
+    answers["rev-list"] = ""
+    with pytest.raises(SystemExit, match="in no commit"):
+        module.stored(tmp_path / "b.nc")
