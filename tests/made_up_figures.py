@@ -282,6 +282,7 @@ EVERY = {
     "overlaps of five units": lambda: figures.overlaps(run(5, 5)),
     "overlaps of eight units": lambda: figures.overlaps(run(8, 8)),
     "overlaps of runs": overlaps_of_runs,
+    "overlaps in one style": lambda: figures.overlaps(run(5, 5), style="--"),
     "error": lambda: figures.error(run()),
     "error of runs": error_of_runs,
     "error at several rates": lambda: figures.error(rates()),

@@ -61,6 +61,43 @@ def test_overlaps_in_one_style_have_a_colour_each_which_later_means_take():
     assert [line.get_color() for line in axes.lines[6:]] == colours
 
 
+def looks(lines):
+    return {
+        (x.get_color(), str(x._unscaled_dash_pattern), x.get_marker(), x.get_fillstyle())
+        for x in lines
+    }
+
+
+@pytest.mark.parametrize("style", ["-", "--", ":", "-.", "o"])
+def test_curves_in_one_style_have_different_looks_up_to_five_units(style):
+    for units, count in ((2, 7), (3, 15), (5, 40)):
+        lines = figures.overlaps(made_up(units, units), style=style).lines
+        assert len(lines) == len(looks(lines)) == count
+        assert len({x._unscaled_dash_pattern for x in lines}) == 1
+
+
+def test_many_symbols_on_curves_have_different_looks():
+    curves = figures.overlaps(made_up(5, 5))
+    before = len(curves.lines)
+    figures.overlaps(made_up(5, 5), curves, style="o")
+    symbols = curves.lines[before:]
+    assert len(symbols) == len(looks(symbols)) == 40
+    colours = [line.get_color() for line in curves.lines]
+    assert colours[before:] == colours[:before]
+
+
+def test_a_long_legend_of_one_style_explains_colours_and_markers():
+    axes = figures.overlaps(made_up(3, 3), style="--")
+    words = [*(f"$i = {k}$" for k in (1, 2, 3)), *(f"$n, k = {k}$" for k in (1, 2, 3))]
+    assert legend(axes) == [*words, "$R_{in}$", "$Q_{ik}$"]
+    shown = dict(zip(legend(axes), axes.get_legend().legend_handles, strict=True))
+    drawn = axes.lines[7]  # R_32
+    assert drawn.get_marker() == shown["$n, k = 2$"].get_marker()
+    assert drawn.get_color() == shown["$i = 3$"].get_color()
+    assert drawn.get_fillstyle() == shown["$R_{in}$"].get_fillstyle()
+    assert "markers the second" in figures.caption(axes)
+
+
 def test_a_long_legend_explains_colours_and_styles():
     axes = figures.overlaps(made_up(4, 4), which="R")
     assert len(axes.lines) == 16

@@ -1,7 +1,7 @@
 """Shared by all figure functions: checks of arguments, the style, curves with bands."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ Figure = TypeVar("Figure", bound=Callable[..., Any])
 
 BAND = {"alpha": 0.2, "linewidth": 0.0}
 SYMBOLS_PER_CURVE = 20
+MARKED_FRACTION = 0.08  # distance of the symbols on a line, relative to the diagonal of the Axes
 
 
 def figure_function(function: Figure) -> Figure:
@@ -53,8 +54,12 @@ def plot_with_band(
     colour: Any,
     style: str | tuple[int, tuple[float, ...]] | None,
     label: str | None = None,
+    symbols: Mapping[str, Any] | None = None,
 ) -> None:
-    """Plot a line, or symbols at about equidistant points for "o", and a band around it."""
+    """Plot a line, or symbols at about equidistant points for "o", and a band around it.
+
+    symbols: options of the markers, which lines then have too.
+    """
     points: Any = slice(None)
     if style == "o":
         positions = np.linspace(x[0], x[-1], SYMBOLS_PER_CURVE)
@@ -62,6 +67,9 @@ def plot_with_band(
     options = {"color": colour, "linestyle": style, "fillstyle": "none", "label": label}
     if style == "o":
         options |= {"linestyle": "none", "marker": "o", "markeredgewidth": 0.9}
+    elif symbols:
+        options |= {"markevery": MARKED_FRACTION}
+    options |= symbols or {}
     (line,) = axes.plot(x[points], mean[points], **options)
     if np.any(np.isfinite(width)):
         axes.fill_between(x, mean - width, mean + width, color=line.get_color(), **BAND)

@@ -20,6 +20,8 @@ DASHES: tuple[Any, ...] = (
     (0, (6.0, 1.5, 1.0, 1.5)),
     (0, (3.0, 1.0, 1.0, 1.0, 1.0, 1.0)),
 )
+MARKERS = ("o", "^", "s", "D", "v")  # by the second index, where all curves have one line style
+FILLS = {"R": "none", "Q": "full", "v": "left"}
 MAX_STYLED_UNITS = len(DASHES)
 ASSIGNED_WIDTH_FACTOR = 1.8  # width of assigned pairs relative to other lines
 EQUAL_FRACTION = 1e-6  # curves closer than this part of the largest value are called equal
@@ -62,6 +64,18 @@ def line_style(curve: OverlapCurve, mixed: bool = False) -> LineStyle:
     """
     dashes = DASHES[curve.second % len(DASHES)]
     return LineStyle(colour(curve.first), dashes, "s" if mixed and curve.letter == "Q" else "")
+
+
+def symbol_style(curve: OverlapCurve, mixed: bool) -> dict[str, Any]:
+    """Return the marker of an overlap among many that have one line style.
+
+    mixed: several letters share the Axes; each then has a fill of its own.
+    """
+    return {
+        "marker": MARKERS[curve.second % len(MARKERS)],
+        "fillstyle": FILLS[curve.letter] if mixed else "none",
+        "markeredgewidth": 0.7,
+    }
 
 
 def assigned_pairs(curves: Sequence[OverlapCurve]) -> set[str]:
@@ -168,24 +182,56 @@ def _collective_symbol(
 
 def style_legend(curves: Sequence[OverlapCurve], mixed: bool, assigned: bool) -> list[Any]:
     """Return legend entries that explain colours, dashes and widths instead of each curve."""
+    first, second = _index_symbols(curves)
+    entries = [_entry(f"${first} = {i + 1}$", color=colour(i)) for i in _numbers(curves, "first")]
+    entries += [
+        _entry(f"${second} = {n + 1}$", linestyle=DASHES[n]) for n in _numbers(curves, "second")
+    ]
+    if assigned:
+        entries.append(_entry("assigned", linewidth=_line_width(True)))
+    if mixed:
+        entries.append(_entry("$Q_{ik}$", marker="s", markersize=_marker_size()))
+    return entries
+
+
+def symbol_legend(curves: Sequence[OverlapCurve], style: str) -> list[Any]:
+    """Return legend entries that explain the colours and markers of curves in one line style."""
+    first, second = _index_symbols(curves)
+    line = "none" if style == "o" else style
+    letters = dict.fromkeys(c.letter for c in curves)
+    entries = [
+        _entry(f"${first} = {i + 1}$", color=colour(i), linestyle="-" if style == "o" else line)
+        for i in _numbers(curves, "first")
+    ]
+    entries += [
+        _entry(f"${second} = {n + 1}$", linestyle="none", marker=MARKERS[n], fillstyle="none")
+        for n in _numbers(curves, "second")
+    ]
+    if len(letters) > 1:
+        names = {"R": "$R_{in}$", "Q": "$Q_{ik}$", "v": "$v_{ci}$"}
+        entries += [
+            _entry(names[x], linestyle="none", marker=MARKERS[0], fillstyle=FILLS[x])
+            for x in letters
+        ]
+    return entries
+
+
+def _entry(label: str, **options: Any) -> Any:
     from matplotlib.lines import Line2D
 
-    letters = "".join(dict.fromkeys(c.letter for c in curves))
-    first, second = {"v": ("c", "i")}.get(letters, ("i", "n" if letters == "R" else "k"))
-    second = "n, k" if {"R", "Q"} <= set(letters) else second
+    return Line2D([], [], label=label, **{"color": "0.25", **options})
 
-    def entry(label: str, **options: Any) -> Any:
-        return Line2D([], [], label=label, **{"color": "0.25", **options})
 
-    firsts = sorted({c.first for c in curves})
-    seconds = sorted({c.second for c in curves})
-    entries = [entry(f"${first} = {i + 1}$", color=colour(i)) for i in firsts]
-    entries += [entry(f"${second} = {n + 1}$", linestyle=DASHES[n]) for n in seconds]
-    if assigned:
-        entries.append(entry("assigned", linewidth=_line_width(True)))
-    if mixed:
-        entries.append(entry("$Q_{ik}$", marker="s", markersize=_marker_size()))
-    return entries
+def _index_symbols(curves: Sequence[OverlapCurve]) -> tuple[str, str]:
+    """Return the letters of the first and the second index of all curves."""
+    letters = set(c.letter for c in curves)
+    if letters == {"v"}:
+        return "c", "i"
+    return "i", "n, k" if {"R", "Q"} <= letters else "n" if "R" in letters else "k"
+
+
+def _numbers(curves: Sequence[OverlapCurve], index: str) -> list[int]:
+    return sorted({getattr(c, index) for c in curves})
 
 
 def is_too_long(label_count: int) -> bool:

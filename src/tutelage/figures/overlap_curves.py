@@ -16,6 +16,8 @@ from tutelage.figures.line_styles import (
     line_style,
     overlap_groups,
     style_legend,
+    symbol_legend,
+    symbol_style,
 )
 from tutelage.figures.runs import (
     axis_label,
@@ -50,8 +52,9 @@ def overlaps(
         as well.  Curves that coincide are one line with all their symbols.  For more than five
         units only the ranges of groups are drawn: assigned pairs, other R_in, Q_ii, other Q_ik.
         Simulated runs are drawn as their mean, with a band of one standard deviation to either
-        side.  Curves that are added to Axes with curves have no entries in the legend.  In a new
-        figure of one ``style`` up to seven curves have a colour each.
+        side.  Curves that are added to Axes with curves have no entries in the legend.  In one
+        ``style`` up to seven curves have a colour each; of more curves the second index is a
+        marker, which is filled for Q if R is drawn as well.
     """
     mean = mean_over_runs(dataset)
     axes = new_axes(axes)
@@ -66,8 +69,8 @@ def overlaps(
         handles = _draw_run(axes, time, curves, mixed)
     else:
         _draw_curves(axes, time, curves, style, mixed)
-        if is_too_long(len(curves)) and not on_curves:
-            handles = style_legend(curves, False, False)
+        if is_too_long(len(curves)) and not on_curves and style is not None:
+            handles = symbol_legend(curves, style)
     describe_spread(axes, dataset)
     axes.set(xlabel=time_symbol(dataset), ylabel=axis_label(which))
     if on_curves and axes.get_legend() is not None:
@@ -99,10 +102,15 @@ def _draw_curves(
 ) -> None:
     """Draw every curve in one style, in the colour of the line that it belongs to.
 
-    Without such lines each curve has its own colour, as far as there are colours.
+    Without such lines each curve has its own colour, as far as there are colours.  More curves
+    differ by markers.
     """
-    labelled = not axes.lines
-    if labelled and style and len(curves) <= len(palette()):
+    labelled, many = not axes.lines, bool(style) and len(curves) > len(palette())
+    if many:
+        sentence = "Colours show the first index, markers the second"
+        letters = len({curve.letter for curve in curves})
+        add_to_caption(axes, sentence + ("; filled: Q." if letters > 1 else "."))
+    elif labelled and style:
         axes.line_styles = {
             curve.name: line_style(curve, mixed)._replace(colour=colour(number))
             for number, curve in enumerate(curves)
@@ -118,6 +126,7 @@ def _draw_curves(
             colour=default.colour,
             style=style or default.dashes,
             label=curve.name if labelled else None,
+            symbols=symbol_style(curve, mixed) if many else None,
         )
 
 
