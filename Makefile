@@ -36,7 +36,7 @@ explore: .venv/explore.stamp  ## a page of sliders and pictures, in a browser
 
 # What these tests compile runs for milliseconds: not optimized and in one piece, it is compiled in half the time.
 # `make test-all` compiles as users do.
-test: export XLA_FLAGS := $(XLA_FLAGS) --xla_backend_optimization_level=0 \
+test coverage: export XLA_FLAGS := $(XLA_FLAGS) --xla_backend_optimization_level=0 \
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
 test: .venv/test.stamp ask-browser  ## all tests but the slow ones
@@ -103,7 +103,9 @@ format: .venv/dev.stamp  ## rewrite the sources in the house format
 	$(BIN)/ruff check --fix .
 
 coverage: .venv/dev.stamp ask-browser  ## which lines the fast tests run, as a table
-	$(BIN)/python -m coverage run -m pytest -n 0
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 dist: .venv/base.stamp  ## wheel and source archive, in dist/
