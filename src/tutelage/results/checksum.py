@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection
+from typing import NamedTuple
 
 from tutelage._checks import InputError
 
@@ -21,18 +22,25 @@ def of(*parts: bytes) -> str:
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def check(wanted: str, computed: str, path: str) -> None:
-    """Refuse a file whose contents differ from what was saved."""
-    if wanted != computed:
-        raise InputError(
-            "path",
-            repr(path),
-            (
-                "its contents differ from those that were saved (wrong checksum): it "
-                "was damaged, cut off, or edited"
-            ),
-            ("compute it again, or take another copy; xarray and pandas read it without the check"),
-        )
+class Damage(NamedTuple):
+    """Why a file cannot be used, and what to do instead: the words of an `InputError`."""
+
+    why: str
+    hint: str
+
+    def error(self, path: str) -> InputError:
+        return InputError("path", repr(path), self.why, self.hint)
+
+
+def compare(wanted: str, computed: str) -> Damage | None:
+    """Return the damage of a file whose contents differ from what was saved."""
+    if wanted == computed:
+        return None
+    return Damage(
+        "its contents differ from those that were saved (wrong checksum): it was damaged, cut off, "
+        "or edited",
+        "compute it again, or take another copy; xarray and pandas read it without the check",
+    )
 
 
 def is_ours(attributes: Collection[str]) -> bool:
@@ -40,22 +48,15 @@ def is_ours(attributes: Collection[str]) -> bool:
     return not OWN_ATTRIBUTES.isdisjoint(attributes)
 
 
-def missing(path: str) -> InputError:
-    """Return the error for a file of this package without its checksum."""
-    return InputError(
-        "path",
-        repr(path),
-        "this package wrote the file, but its checksum is missing: it was damaged, or changed by "
-        "another program",
-        (
-            "compute it again, or take another copy; xarray.load_dataset(path) "
-            "reads it without the check"
-        ),
-    )
+MISSING = Damage(
+    "this package wrote the file, but its checksum is missing: it was damaged, or changed by "
+    "another program",
+    "compute it again, or take another copy; xarray.load_dataset(path) reads it without the check",
+)
 
 
-def unreadable(path: str, kind: str, why: str = "") -> InputError:
-    """Return the error for a file that cannot be read at all."""
+def unreadable(kind: str, why: str = "") -> Damage:
+    """Return the damage of a file that cannot be read at all."""
     because = f" ({why})" if why else ""
     allowed = f"this file is not {kind}, or it is damaged or incomplete{because}"
-    return InputError("path", repr(path), allowed, "compute it again, or take another copy")
+    return Damage(allowed, "compute it again, or take another copy")

@@ -69,8 +69,10 @@ def read(file: bytes, path: str) -> xr.Dataset:
     first, _, below = file.replace(b"\r\n", b"\n").partition(b"\n")
     if not first.startswith(f"# {checksum.NAME}: ".encode()):
         kind = "a table that save has written (pandas.read_csv reads others)"
-        raise checksum.unreadable(path, kind)
-    checksum.check(first.decode("latin-1").rpartition(" ")[2], checksum.of(below), path)
+        raise checksum.unreadable(kind).error(path)
+    damage = checksum.compare(first.decode("latin-1").rpartition(" ")[2], checksum.of(below))
+    if damage is not None:
+        raise damage.error(path)
     try:
         return _dataset(below)
     except (
@@ -84,7 +86,8 @@ def read(file: bytes, path: str) -> xr.Dataset:
     ) as why:
         # The checksum is right, so the writer of the file made a head that does not describe its
         # rows.
-        raise checksum.unreadable(path, "a table that save has written", _brief(why)) from None
+        kind = "a table that save has written"
+        raise checksum.unreadable(kind, _brief(why)).error(path) from None
 
 
 def _brief(problem: Exception) -> str:

@@ -14,6 +14,7 @@ from tutelage.results import checksum, header
 # An attribute in NetCDF 3: length of its name, name, type (2, letters), number of letters.
 PLACE = re.compile(rb"\0\0\0\x08checksum\0\0\0\x02\0\0\0\x40(.{64})", re.DOTALL)
 EMPTY = b"0" * 64
+KIND = "NetCDF 3, which save writes"
 
 
 def content(dataset: xr.Dataset) -> bytes:
@@ -52,21 +53,32 @@ def _check_attributes(dataset: xr.Dataset) -> None:
 
 def read(file: bytes, path: str) -> xr.Dataset:
     """Read a Dataset; files of other programs have no checksum and are read without the check."""
+    dataset = read_undamaged(file)
+    if isinstance(dataset, checksum.Damage):
+        raise dataset.error(path)
+    return dataset
+
+
+def read_undamaged(file: bytes) -> xr.Dataset | checksum.Damage:
+    """Read a Dataset, or return why it cannot be used."""
     try:
         attributes = header.check(file).attributes
     except header.HeaderError as problem:
-        raise checksum.unreadable(path, "NetCDF 3, which save writes", str(problem)) from None
+        return checksum.unreadable(KIND, str(problem))
     place = _place(file)
+    damage = None
     if checksum.NAME in attributes and place:
         start, end = place
         digest = checksum.of(file[:start], EMPTY, file[end:])
-        checksum.check(file[start:end].decode("latin-1"), digest, path)
+        damage = checksum.compare(file[start:end].decode("latin-1"), digest)
     elif checksum.is_ours(attributes):
-        raise checksum.missing(path)
+        damage = checksum.MISSING
+    if damage is not None:
+        return damage
     try:
         dataset = xr.load_dataset(io.BytesIO(file), engine="scipy")
     except Exception:  # SciPy may fail in any way on bytes that are not NetCDF
-        raise checksum.unreadable(path, "NetCDF 3, which save writes") from None
+        return checksum.unreadable(KIND)
     for name in (checksum.NAME, checksum.WRITER):
         dataset.attrs.pop(name, None)
     return dataset

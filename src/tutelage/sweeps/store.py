@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage import results
 from tutelage._checks import InputError
+from tutelage.results import checksum, netcdf
 from tutelage.runs import files
+from tutelage.runs.coordinates import indexed
 from tutelage.sweeps.combine import FAILURE
 from tutelage.sweeps.points import POINT
 
@@ -75,7 +76,7 @@ class Store:
         taken = (*_files(self.folder, ".nc"), *_files(self.folder, DAMAGED))
         last = max((int(path.stem) for path in taken), default=0)
         path = self.folder / f"{last + 1:06d}.nc"
-        files.write(path, results.netcdf.content(named), follow_link=False)
+        files.write(path, netcdf.content(named), follow_link=False)
         self.groups.append(named)
 
 
@@ -115,28 +116,35 @@ def groups(folder: Path, *, put_aside: bool) -> Iterator[xr.Dataset]:
     put_aside: whether a damaged file gets another name, so that its points are computed again.
     """
     for path in _files(folder, ".nc"):
-        try:
-            yield _group(path)
-        except InputError as problem:
-            words = f"{path.name} in {str(folder)!r} is damaged: its points are "
-            if put_aside:
-                path.rename(path.with_suffix(DAMAGED))
-                words += f"computed again, and it is renamed to {path.stem}{DAMAGED}"
-            else:
-                words += "missing until tl.sweeps.run computes them again"
-            warnings.warn(f"{words} ({problem})", stacklevel=2)
+        group = _group(path)
+        if isinstance(group, xr.Dataset):
+            yield group
+            continue
+        words = f"{path.name} in {str(folder)!r} is damaged: its points are "
+        if put_aside:
+            path.rename(path.with_suffix(DAMAGED))
+            words += f"computed again, and it is renamed to {path.stem}{DAMAGED}"
+        else:
+            words += "missing until tl.sweeps.run computes them again"
+        warnings.warn(f"{words} ({group})", stacklevel=2)
 
 
-def _group(path: Path) -> xr.Dataset:
-    group = results.load(path)
+def _group(path: Path) -> xr.Dataset | str:
+    """Read a group, or return why it cannot be used."""
+    if not path.is_file():  # reading a pipe would wait forever
+        return "it is not a regular file"
+    try:
+        group = netcdf.read_undamaged(path.read_bytes())
+    except OSError as problem:
+        return f"it cannot be read ({files.reason(problem)})"
+    if isinstance(group, checksum.Damage):
+        return group.why
     usable = all(
         name in group.variables and group[name].dims == (POINT,) and group[name].dtype.kind in "OU"
         for name in (POINT, FAILURE)
     )
     along = all(x.dims[:1] == (POINT,) for x in group.data_vars.values())
-    if not usable or not along:
-        raise InputError("store", path.name, "it is not a group file of a study")
-    return group
+    return indexed(group) if usable and along else "it is not a group file of a study"
 
 
 def _files(folder: Path, suffix: str) -> list[Path]:
