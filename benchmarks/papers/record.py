@@ -13,7 +13,8 @@ The file then names the commit whose ``src/tutelage`` is equal to the sources th
 is refused if there is none.
 
 With the environment variable TUTELAGE_PARTS=FOLDER some runs save their parts there, and the same
-command continues, with the same sources only.  ``python benchmarks/gpu/tian2020.py`` does the same
+command continues, with the same sources only; TUTELAGE_PROCESSES is the number of processes that
+compute their parts.  ``python benchmarks/gpu/tian2020.py`` does the same
 for the trainings of tian2020.
 """
 
@@ -36,6 +37,7 @@ from tutelage.papers.beyond import (
     landscape,
     optimizers,
     plateaus,
+    search,
     temperature_runs,
 )
 from tutelage.papers.milletari2019 import architectures, widths
@@ -53,7 +55,9 @@ RECORDS = {
     ("beyond", "optimizers"): (optimizers.measured, "0, of the networks"),
     ("beyond", "plateaus"): (plateaus.all_units, "none"),
     ("beyond", "seventeen"): (landscape.seventeen, str(landscape.SEED)),
+    ("beyond", "search"): (search.searched, str(search.SEED)),
     ("beyond", "temperature"): (temperature_runs.measured, "1"),
+    ("beyond", "units"): (families.units, str(families.SEED)),
     ("milletari2019", "stuck"): (architectures.stuck_runs, "0 to 3150 in steps of 50"),
     ("milletari2019", "widths"): (widths.measured, "0"),
     ("oostwal2019", "escape"): (escape.measured, "N"),

@@ -10,7 +10,7 @@ from tutelage.papers.beyond import landscape
 
 @pytest.fixture(scope="module")
 def branches():
-    return landscape._unpadded(recorded.load_recorded("beyond", "branches"))
+    return landscape.unpadded(recorded.load_recorded("beyond", "branches"))
 
 
 def special(branches, kind, near):

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from tutelage.papers import recorded
+from tutelage.papers.beyond import families
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(Path(recorded.__file__).parent.glob(f"*/{recorded.FOLDER}/*.nc"))
@@ -125,3 +126,16 @@ def test_a_file_computed_without_git_is_stored_with_its_commit(tmp_path, monkeyp
     answers["rev-list"] = ""
     with pytest.raises(SystemExit, match="in no commit"):
         module.stored(tmp_path / "b.nc")
+
+
+@pytest.mark.slow
+def test_parts_of_several_processes_are_those_of_one(monkeypatch):
+    sizes = [(2, 2), (3, 3)]
+    alone = recorded.in_parts("families", sizes, families._levels_of)
+    monkeypatch.setenv(recorded.PROCESSES_VARIABLE, "2")
+    monkeypatch.setitem(recorded.EARLIER, "cpu_seconds", 0.0)
+    for one, other in zip(
+        alone, recorded.in_parts("families", sizes, families._levels_of), strict=True
+    ):
+        assert one.identical(other)
+    assert recorded.EARLIER["cpu_seconds"] > 0

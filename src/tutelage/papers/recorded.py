@@ -10,8 +10,10 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,9 @@ from tutelage.papers.row import Row
 from tutelage.papers.section import Figure
 
 FOLDER = "recorded"  # of a paper
-# The folder in which unfinished runs save their parts, and the CPU seconds of parts that a later
-# process has loaded.
-PARTS_VARIABLE = "TUTELAGE_PARTS"
+# The folder in which unfinished runs save their parts, the number of processes that compute parts,
+# and the CPU seconds of parts that other processes have computed.
+PARTS_VARIABLE, PROCESSES_VARIABLE = "TUTELAGE_PARTS", "TUTELAGE_PROCESSES"
 EARLIER = {"cpu_seconds": 0.0}
 
 
@@ -39,9 +41,29 @@ def in_parts(
     """Compute the parts of a long run, one for each key.
 
     If the environment variable TUTELAGE_PARTS names a folder, finished parts are saved there, and
-    the next process continues from them.
+    the next process continues from them.  TUTELAGE_PROCESSES is the number of processes that
+    compute parts; with more than one the last parts, which take longest, begin first.
+
+    compute: a function of a module, because other processes import it.
     """
-    return [part(f"{name}-{key}", partial(compute, key)) for key in keys]
+    every = list(keys)
+    processes = min(int(os.environ.get(PROCESSES_VARIABLE, "1")), len(every))
+    if processes <= 1:
+        return [part(f"{name}-{key}", partial(compute, key)) for key in every]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        running = [pool.submit(_timed_part, f"{name}-{key}", compute, key) for key in every[::-1]]
+        finished = [one.result() for one in running[::-1]]
+    EARLIER["cpu_seconds"] += sum(seconds for _, seconds in finished)
+    return [dataset for dataset, _ in finished]
+
+
+def _timed_part(
+    name: str, compute: Callable[[Any], xr.Dataset], key: Any
+) -> tuple[xr.Dataset, float]:
+    """Compute or load one part in a worker process; return it with its CPU seconds."""
+    begin, earlier = time.process_time(), EARLIER["cpu_seconds"]
+    dataset = part(name, partial(compute, key))
+    return dataset, time.process_time() - begin + EARLIER["cpu_seconds"] - earlier
 
 
 def part(name: str, compute: Callable[[], xr.Dataset]) -> xr.Dataset:

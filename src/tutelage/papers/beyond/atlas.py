@@ -1,7 +1,8 @@
 """Beyond citton2025: the atlas of minima of committees, shown from recorded runs.
 
 `tutelage.papers.beyond.families` computes the files: stationary points of all symmetric families of
-ReLU committees by two routes, and what becomes of their minima as scenarios change.
+ReLU committees by two routes, what becomes of their minima as scenarios change, and the minima of
+other units.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,8 +20,8 @@ from tutelage.papers.beyond.families import (
     LARGEST_CORRELATION,
     MOST_TEACHERS,
     RECORDED,
-    SIZES,
     SOLVED,
+    UNIT_STARTS,
     coupled,
     of_family,
     onsets,
@@ -46,6 +47,11 @@ TICKS = range(4, MOST_TEACHERS + 1, 4)  # of K = M
 NOTE_RATE = (
     "Exact in η, K(K + 1)/2 + K² equations: the first learning rate at which an eigenvalue of the "
     "branch from η = 0.02 passes through zero."
+)
+NOTE_UNITS = (
+    f"T = 1, η → 0, {UNIT_STARTS} starts w_i ~ N(0, 1/d) in d = 2K, and all symmetric families. A "
+    "run counts if its force is below 0.01 of the smallest curvature. A search from starts proves "
+    "no completeness."
 )
 RowBuilder = Callable[[xr.Dataset], Iterator[Row]]
 Drawing = Callable[[xr.Dataset, Any], None]
@@ -109,11 +115,47 @@ def draw_paths(data: xr.Dataset, axes: Any) -> None:
 
 def draw_rates(data: xr.Dataset, axes: Any) -> None:
     """Draw the learning rate up to which each minimum is stable."""
-    for place in range(data.sizes["state"]):
-        one = data.isel(state=place)
-        axes.plot(int(one.teachers), float(one["at"]), "o", label=str(one.family.item()))
-    axes.set(xlabel="K = M", ylabel=r"$\eta$ up to which the minimum is stable")
-    axes.legend()
+    for name in dict.fromkeys(data.family.values.tolist()):
+        one = of_family(data, name)
+        tint = "C1" if "separate" in name else "C0"
+        axes.plot(one.teachers, one["at"], ".-", color=tint, linewidth=0.7)
+    for label, tint in (("coupled", "C0"), ("separate", "C1")):
+        axes.plot([], [], ".-", color=tint, label=label)
+    label = r"$\eta$ up to which the minimum is stable"
+    axes.set(xlabel="K = M", ylabel=label, xticks=np.unique(data.teachers))
+    finish(axes)
+
+
+def draw_solved(data: xr.Dataset, axes: Any) -> None:
+    """Draw the share of starts that reach the solution over the number of units."""
+    for name in dict.fromkeys(data.unit.values.tolist()):
+        one = data.isel(state=np.flatnonzero(data.unit.values == name)).sortby("units")
+        share, width = one.share.isel(level=0), one.share_error.isel(level=0)
+        axes.errorbar(one.units, share, yerr=width, fmt="o-", markersize=3, capsize=2, label=name)
+    axes.set(xlabel="K = M", ylabel="share of starts at the solution", xticks=np.unique(data.units))
+    axes.set_ylim(bottom=0.0)
+    finish(axes)
+
+
+def draw_ladders(data: xr.Dataset, axes: Any) -> None:
+    """Draw the minima of the largest committee of each unit as a ladder with shares."""
+    most = int(data.units.max())
+    largest = data.isel(state=np.flatnonzero(data.units.values == most))
+    for place in range(largest.sizes["state"]):
+        one, tint = largest.isel(state=place), f"C{place}"
+        error, share, width = (
+            one[x].values[: int(one.minima)]
+            for x in ("generalization_error", "share", "share_error")
+        )
+        axes.hlines(error, place, place + 0.85, color="0.8", linewidth=0.8, zorder=1)
+        axes.hlines(error, place, place + 0.85 * share, color=tint, linewidth=2.0, zorder=2)
+        axes.errorbar(
+            place + 0.85 * share, error, xerr=0.85 * width, fmt="none", ecolor=tint, capsize=2,
+        )  # fmt: skip
+    axes.set(ylabel=SYMBOLS["generalization_error"], xlim=(-0.15, largest.sizes["state"]))
+    axes.set_xticks(np.arange(largest.sizes["state"]) + 0.425, largest.unit.values)
+    axes.set_title(f"K = M = {most}: bars are shares from 0 to 1", loc="left")
+    finish(axes)
 
 
 def _order(item: tuple[str, Any]) -> tuple[bool, int, str]:
@@ -125,13 +167,13 @@ def _order(item: tuple[str, Any]) -> tuple[bool, int, str]:
 def level_rows(data: xr.Dataset) -> Iterator[Row]:
     """Say from which size on each family is a minimum, and the errors of the largest size."""
     for extra, sizes in ((0, "K = M"), (1, "K = M + 1")):
+        most = int(data.teachers.values[data.units - data.teachers == extra].max())
         for name, (first, last) in sorted(onsets(data, extra).items(), key=_order):
             if extra and "separate" in name:
                 continue  # in the data; the names of their groups change with their size
             yield unpublished(f"{sizes}, {name}: a minimum from M", float(first), 0.0, NOTE)
-            if last < SIZES[extra]:
+            if last < most:
                 yield unpublished(f"{sizes}, {name}: a minimum up to M", float(last), 0.0, NOTE)
-        most = SIZES[extra]
         largest = (data.teachers == most) & (data.units == most + extra)
         has_error = data.generalization_error > SOLVED
         for number in np.flatnonzero(largest & has_error & (data["index"] == 0)):
@@ -172,6 +214,22 @@ def rate_rows(data: xr.Dataset) -> Iterator[Row]:
         yield unpublished(words, float(one["at"]), float(one.at_error), note)
 
 
+def unit_rows(data: xr.Dataset) -> Iterator[Row]:
+    """Describe the minima of each kind of unit."""
+    for place in range(data.sizes["state"]):
+        one = data.isel(state=place)
+        name = f"{one.unit.item()}, K = M = {int(one.units)}"
+        note = f"{NOTE_UNITS} {int(one.unsettled)} of {int(one.starts)} runs have not ended."
+        for level in range(min(int(one.minima), one.sizes["level"])):
+            minimum = one.isel(level=level)
+            words = f"{name}, {minimum.family.item()}"
+            if level:
+                error = float(minimum.error_difference) + ROUNDING
+                yield unpublished(f"{words}: ε_g", float(minimum.generalization_error), error, note)
+            share = float(minimum.share), float(minimum.share_error)
+            yield unpublished(f"{words}: share of starts", *share, note)
+
+
 def _section(
     name: str,
     title: str,
@@ -209,7 +267,9 @@ SECTIONS = (
     _section(
         "rates_of_minima",
         "Minima at finite learning rates",
-        "The learning rate up to which the minima of six ReLU units are stable.",
+        "The learning rate up to which each minimum of six, eight and ten ReLU units is stable; "
+        "blue: coupled, red: separate families. Lines join minima with the same number of "
+        "anti-aligned units.",
         "family_rates",
         (draw_rates,),
         rate_rows,

@@ -3,8 +3,9 @@
 As η → 0 gradient flow ends in minima that come in families of k anti-aligned units
 (`tutelage.online.landscape`).  For K = M and for K = M + 1 every stationary point of a family is
 computed from the weights, and its error and its curvatures again from the overlaps.  Each minimum
-of K = M is then followed as the slope of leaky units, the correlation of the teachers and, for few
-units, the learning rate change.
+of K = M with 6, 8 and 10 units is then followed as the slope of leaky units, the correlation of the
+teachers and the learning rate change.  Leaky ReLU, erf and GELU have their minima from random
+starts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ import xarray as xr
 from scipy.optimize import brentq
 
 from tutelage import generalization_error, online
-from tutelage.activations import LeakyReLU, ReLU
+from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online import Flow
 from tutelage.online.linearization import first_order
@@ -25,19 +26,21 @@ from tutelage.papers import recorded
 
 FIRST_TEACHERS, MOST_TEACHERS = 2, 20
 # Largest number of teachers by the number of additional students.
-SIZES = {0: MOST_TEACHERS, 1: 17}
+SIZES = {0: MOST_TEACHERS, 1: MOST_TEACHERS}
 # Distinct curvatures differ by more than this.
 DISTINCT = 1e-9
 MOST_DISTINCT = 48
 # Committees whose minima are followed, and the scenarios at the ends of the paths.
 FOLLOWED = (6, 8, 10)
-FOLLOWED_IN_RATE = (6,)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
 # Learning rates: the first of a branch, the largest, and the number of its points.
 FIRST_RATE, LARGEST_RATE, RATE_POINTS = 0.02, 2.0, 40
 SAME_EIGENVALUE, ROOT_ACCURACY = 1e-6, 1e-9
 BECOMES_SADDLE = "becomes a saddle"
 SOLVED = 1e-10
+# Kinds of units in the same atlas: numbers of units, starts, and minima that are stored.
+UNITS: tuple[Activation, ...] = (ReLU(), LeakyReLU(0.2), Erf(), GELU())
+UNIT_SIZES, UNIT_STARTS, MOST_MINIMA, SEED = (2, 4, 6, 8), 400, 12, 0
 
 
 def committees(units: int, teachers: int, slope: float = 0.0, correlation: float = 0.0) -> Scenario:
@@ -50,8 +53,11 @@ def committees(units: int, teachers: int, slope: float = 0.0, correlation: float
 def levels() -> xr.Dataset:
     """Return all stationary points of all families: the content of ``recorded/families.nc``."""
     sizes = [(M + k, M) for k, most in SIZES.items() for M in range(FIRST_TEACHERS, most + 1)]
-    parts = recorded.in_parts("families", sizes, lambda size: _joined(points_of(*size)))
-    return _joined(parts)
+    return _joined(recorded.in_parts("families", sizes, _levels_of))
+
+
+def _levels_of(size: tuple[int, int]) -> xr.Dataset:
+    return _joined(points_of(*size))
 
 
 def _joined(parts: Iterable[xr.Dataset]) -> xr.Dataset:
@@ -129,7 +135,7 @@ def onsets(data: xr.Dataset, extra: int) -> dict[str, tuple[int, int]]:
 
 def paths() -> xr.Dataset:
     """Follow every minimum of K = M as scenarios change: the content of ``recorded/paths.nc``."""
-    return _joined(recorded.in_parts("paths", FOLLOWED, lambda M: _joined(_paths_of(M))))
+    return _joined(recorded.in_parts("paths", FOLLOWED, _paths_of))
 
 
 def ends_of(teachers: int) -> dict[str, tuple[Scenario, float]]:
@@ -145,13 +151,23 @@ def ends_of(teachers: int) -> dict[str, tuple[Scenario, float]]:
     }
 
 
-def _paths_of(teachers: int) -> Iterator[xr.Dataset]:
+def minima_of_families(teachers: int) -> dict[str, Overlaps]:
+    """Return the minima of K = M with an error, by their names."""
     scenario = committees(teachers, teachers)
-    for point, name in named_points(scenario):
-        if not point.is_minimum or point.solves:
-            continue
-        W = point.weights
-        state = Overlaps(Q=W @ W.T, R=W, T=scenario.T, rounding=1e-9)
+    return {
+        name: Overlaps(Q=one.weights @ one.weights.T, R=one.weights, T=scenario.T, rounding=1e-9)
+        for one, name in named_points(scenario)
+        if one.is_minimum and not one.solves
+    }
+
+
+def _paths_of(teachers: int) -> xr.Dataset:
+    return _joined(_each_path(teachers))
+
+
+def _each_path(teachers: int) -> Iterator[xr.Dataset]:
+    scenario = committees(teachers, teachers)
+    for name, state in minima_of_families(teachers).items():
         opened = online.added_unit(scenario, state, until=1.0)
         rows = [follow(scenario, state, to, scale) for to, scale in ends_of(teachers).values()]
         yield xr.Dataset(
@@ -199,19 +215,15 @@ def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
 
 
 def rates() -> xr.Dataset:
-    """Follow minima of few units in the learning rate: ``recorded/family_rates.nc``."""
-    return _joined(recorded.in_parts("rates", FOLLOWED_IN_RATE, _rates_of))
+    """Follow minima in the learning rate: the content of ``recorded/family_rates.nc``."""
+    cases = [(M, name) for M in FOLLOWED for name in minima_of_families(M)]
+    return _joined(recorded.in_parts("rates", cases, _rate_of))
 
 
-def _rates_of(teachers: int) -> xr.Dataset:
-    scenario, rows = committees(teachers, teachers), list[dict[str, Any]]()
-    for point, name in named_points(scenario):
-        if not point.is_minimum or point.solves:
-            continue
-        W = point.weights
-        state = Overlaps(Q=W @ W.T, R=W, T=scenario.T, rounding=1e-9)
-        rows.append({"teachers": teachers, "family": name, **follow_in_rate(scenario, state)})
-    return xr.Dataset({key: ("state", np.array([row[key] for row in rows])) for key in rows[0]})
+def _rate_of(case: tuple[int, str]) -> xr.Dataset:
+    teachers, name = case
+    scenario, state = committees(teachers, teachers), minima_of_families(teachers)[name]
+    return xr.Dataset({"teachers": teachers, "family": name, **follow_in_rate(scenario, state)})
 
 
 def follow_in_rate(scenario: Scenario, state: Overlaps) -> dict[str, Any]:
@@ -269,8 +281,48 @@ def _vanishing(scenario: Scenario, along: xr.Dataset, last: int) -> dict[str, An
     }
 
 
+def units() -> xr.Dataset:
+    """Return minima of several units, and the shares of random starts that end in them: the
+    content of ``recorded/units.nc``.
+    """
+    cases = [(K, unit) for K in UNIT_SIZES for unit in range(len(UNITS))]
+    return _joined(recorded.in_parts("units", cases, _minima_of))
+
+
+def _minima_of(case: tuple[int, int]) -> xr.Dataset:
+    """Find the minima of equal numbers of units, the smallest error first; padded."""
+    size, number = case
+    unit = UNITS[number]
+    scenario = Scenario(Committee(size, unit), Committee(size, unit))
+    every = online.landscape(scenario, starts=UNIT_STARTS, seed=SEED)
+    is_minimum = every["index"].values == 0
+    minima = every.isel(level=np.flatnonzero(is_minimum)[:MOST_MINIMA])
+    again = [
+        float(generalization_error(scenario, Overlaps(Q=Q, R=R, T=scenario.T, rounding=1e-9)))
+        for Q, R in zip(minima.Q.values, minima.R.values, strict=True)
+    ]
+    difference = np.abs(np.array(again) - minima.generalization_error.values)
+    names = ("generalization_error", "share", "share_error")
+    values = {name: minima[name].values for name in names} | {"error_difference": difference}
+    unused = MOST_MINIMA - minima.sizes["level"]
+    labels = [*minima.family.values.tolist(), *[""] * unused]
+    return xr.Dataset(
+        {
+            "unit": unit.name,
+            "units": size,
+            **{n: ("level", np.append(x, np.full(unused, np.nan))) for n, x in values.items()},
+            "family": ("level", np.array(labels, dtype=str)),
+            "minima": int(np.sum(is_minimum)),
+            "starts": UNIT_STARTS,
+            "dimension": int(every.attrs["start_dimension"]),
+            "unsettled": int(every.attrs["unsettled"]),
+            "escaped": int(every.attrs["escaped"]),
+        }
+    )
+
+
 # What computes each recorded file.
-RECORDED = {"families": levels, "family_paths": paths, "family_rates": rates}
+RECORDED = {"families": levels, "family_paths": paths, "family_rates": rates, "units": units}
 
 
 def of_family(data: xr.Dataset, name: str, extra: int = 0) -> xr.Dataset:

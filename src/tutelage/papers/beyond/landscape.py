@@ -114,7 +114,7 @@ def minima_of(levels: xr.Dataset) -> xr.Dataset:
 def measured() -> xr.Dataset:
     """Collect all branches, padded with NaN, and the visits of runs."""
     data = recorded.part("branches", _all_padded)
-    branches = _unpadded(data)
+    branches = unpadded(data)
     runs = recorded.part("visits", lambda: xr.Dataset(visits(branches)))
     data = xr.merge([data, runs], combine_attrs="drop")
     return data.assign_coords(rate=list(RUN_RATES), kind=list(START_KINDS))
@@ -130,7 +130,7 @@ def branch_ends() -> xr.Dataset:
 
 
 def _boundary() -> xr.Dataset:
-    branches = _unpadded(recorded.load_recorded("beyond", "branches"))
+    branches = unpadded(recorded.load_recorded("beyond", "branches"))
     return xr.Dataset({"boundary": ("branch", next_to_divergence(branches))})
 
 
@@ -277,7 +277,7 @@ def _padded(branch: xr.Dataset, points: int = 640, specials: int = 6) -> xr.Data
     return padded.assign(special_kind=("special", np.array(names, dtype="U12")))
 
 
-def _unpadded(data: xr.Dataset) -> list[xr.Dataset]:
+def unpadded(data: xr.Dataset) -> list[xr.Dataset]:
     branches = []
     for number in range(data.sizes["branch"]):
         one = data.isel(branch=number)
@@ -291,7 +291,7 @@ def _figure(data: dict[str, xr.Dataset]) -> Figure:
     from tutelage.figures.style import new_panels
 
     left, right = new_panels(2)
-    branches = _unpadded(data["branches"])
+    branches = unpadded(data["branches"])
     figures.all_branches(branches, axes=left)
     left.set_yscale("symlog", linthresh=1.0)
     left.set_ylim(bottom=-0.3)
@@ -300,7 +300,7 @@ def _figure(data: dict[str, xr.Dataset]) -> Figure:
 
 
 def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
-    branches = _unpadded(data["branches"])
+    branches = unpadded(data["branches"])
     yield unpublished("citton2025's setting: branches of fixed points", len(branches), 0.0, NOTE)
     for number, one in enumerate(branches, start=1):
         yield from _branch_rows(number, one)

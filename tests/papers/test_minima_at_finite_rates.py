@@ -1,0 +1,242 @@
+"""Minima at a learning rate η > 0, by quadrature in NumPy and SciPy without code of the package.
+
+A symmetric state of ReLU students has few different overlaps.  Their equations are solved at a
+given η.  First-order terms come from the mean Jacobian (MATHEMATICS section 7).  ⟨δ_i δ_k⟩ is an
+integral over x_i > 0 and x_k > 0 of products of two fields that are normal given both.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, fsolve
+from scipy.special import ndtr, owens_t
+
+import tutelage as tl
+from tutelage.online import linearization
+from tutelage.papers import recorded
+
+RADII, ANGLES = 28, 28
+
+
+@cache
+def nodes():
+    """Points and weights for ∫_0^∞ exp(-r²/2) r^n dr, n = 0 and 1, and for an angle in [0, 1]."""
+    x, w = np.polynomial.legendre.leggauss(2 * RADII)
+    r, w = 4.5 * (x + 1), 4.5 * w  # up to 9 standard deviations
+    t, v = np.polynomial.legendre.leggauss(ANGLES)
+    return r, w * np.exp(-(r**2) / 2), (t + 1) / 2, v / 2
+
+
+def both_positive(h, k, rho):
+    """P(u > -h, w > -k) for standard normal u and w with the correlation rho."""
+    root = np.sqrt(1 - rho**2)
+    opposite = (h * k < 0) | ((h * k == 0) & (h + k < 0))
+    angles = owens_t(h, (k - rho * h) / (h * root)) + owens_t(k, (h - rho * k) / (k * root))
+    return 0.5 * (ndtr(h) + ndtr(k) - opposite) - angles
+
+
+def product(m, s, n, t, rho):
+    """⟨max(u, 0) max(w, 0)⟩ of fields with means m and n, standard deviations s and t."""
+    if s < 1e-9 or t < 1e-9:  # one of the fields is x_i or x_k itself, and positive
+        return positive(m, s) * positive(n, t)
+    if rho > 1 - 1e-12 and s == t:  # one field twice
+        h = m / s
+        return (m * m + s * s) * ndtr(h) + m * s * density(h)
+    h, k, root = m / s, n / t, np.sqrt(1 - rho**2)
+    ends = k * density(h) * ndtr((k - rho * h) / root) + h * density(k) * ndtr((h - rho * k) / root)
+    peak = root * density(h) * density((k - rho * h) / root)
+    return s * t * ((h * k + rho) * both_positive(h, k, rho) + ends + peak)
+
+
+def positive(m, s):
+    return m if s < 1e-9 else m * ndtr(m / s) + s * density(m / s)
+
+
+def density(x):
+    return np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
+
+
+def noise(C, signs, i, k):
+    """⟨δ_i δ_k⟩ / (g' g') of fields with the covariance C and outputs Σ signs g."""
+    r, weight, t, v = nodes()
+    if i == k:
+        given, x = C[:, [i]] / C[i, i], np.sqrt(C[i, i]) * r[None]
+        w = weight / np.sqrt(2 * np.pi)
+        rest = C - given @ C[[i]]
+    else:
+        block = C[np.ix_([i, k], [i, k])]
+        L = np.linalg.cholesky(block)
+        given = C[:, [i, k]] @ np.linalg.inv(block)
+        rest = C - given @ C[[i, k]]
+        # x_i > 0 and x_k > 0 is a wedge of the plane of two independent variables.
+        first = -np.arctan2(L[1, 0], L[1, 1])
+        phi = first + (np.pi / 2 - first) * t
+        u = np.stack([np.outer(r, np.cos(phi)), np.outer(r, np.sin(phi))]).reshape(2, -1)
+        x = L @ u
+        w = np.outer(weight * r, v * (np.pi / 2 - first)).ravel() / (2 * np.pi)
+    mean, deviation = given @ x, np.sqrt(np.maximum(np.diag(rest), 0))
+    deviation[deviation < 1e-7] = 0.0
+    classes, total = {}, 0.0
+    for a in range(len(C)):
+        for b in range(a + 1):
+            rows = sorted([(*C[a, [i, k]], C[a, a]), (*C[b, [i, k]], C[b, b])])
+            key = (*np.round([*rows[0], *rows[1], C[a, b]], 12), a == b)
+            if key not in classes:
+                spread = deviation[a] * deviation[b]
+                rho = rest[a, b] / spread if spread > 0 else 0.0
+                classes[key] = w @ product(mean[a], deviation[a], mean[b], deviation[b], rho)
+            total += signs[a] * signs[b] * (1 if a == b else 2) * classes[key]
+    return total
+
+
+def first_order(Q, R):
+    """⟨δ_i y_n⟩ and ⟨δ_i x_k + δ_k x_i⟩ for teachers with T = 1."""
+    K, M = R.shape
+    C = np.block([[Q, R], [R.T, np.eye(M)]])
+    signs = np.repeat([-1.0, 1.0], [K, M])
+    size = np.sqrt(np.outer(np.diag(Q), np.diag(C)))
+    angle = np.arccos(np.clip(C[:K] / size, -1, 1))
+    angle[np.arange(K), np.arange(K)] = 0.0
+    A = signs * (np.pi - angle) / (2 * np.pi)
+    A[np.arange(K), np.arange(K)] += np.sum(signs * size * np.sin(angle), 1) / (
+        2 * np.pi * np.diag(Q)
+    )
+    moved = A @ C
+    return moved[:, K:], moved[:, :K] + moved[:, :K].T
+
+
+class Family:
+    """Students in groups of equal units; each has one teacher as its partner."""
+
+    def __init__(self, groups):
+        g, n = np.array(groups), np.arange(len(groups))
+        own = n[:, None] == n
+        pair = np.sort(np.stack(np.broadcast_arrays(g[:, None], g)), axis=0)
+        self.of_R = np.unique((g[:, None] * 8 + g) * 2 + own, return_inverse=True)[1]
+        self.of_Q = np.unique((pair[0] * 8 + pair[1]) * 2 + own, return_inverse=True)[1]
+        self.of_R, self.of_Q = (x.reshape(own.shape) for x in (self.of_R, self.of_Q))
+        self.count = self.of_R.max() + 1
+
+    def numbers(self, Q, R):
+        """The different overlaps of a state."""
+        every = [(R, self.of_R), (Q, self.of_Q)]
+        return np.concatenate([[np.mean(x[n == j]) for j in range(n.max() + 1)] for x, n in every])
+
+    def state(self, x):
+        return x[self.count :][self.of_Q], x[: self.count][self.of_R]
+
+    def rates(self, x, eta):
+        """The rates of change of the numbers, in units of η."""
+        Q, R = self.state(x)
+        K = len(Q)
+        f, h = first_order(Q, R)
+        C = np.block([[Q, R], [R.T, np.eye(K)]])
+        signs = np.repeat([-1.0, 1.0], K)
+        places = [np.argwhere(self.of_Q == j)[0] for j in range(self.of_Q.max() + 1)]
+        second = [h[i, k] + eta * noise(C, signs, i, k) for i, k in places]
+        first = [f[self.of_R == j][0] for j in range(self.count)]
+        return np.array([*first, *second])
+
+
+def solved(family, start, eta):
+    x, info, _, _ = fsolve(family.rates, start, args=(eta,), full_output=True, xtol=1e-12)
+    assert np.max(np.abs(info["fvec"])) < 1e-9
+    return x
+
+
+def followed(units, anti, along, rates):
+    """Descend the weights of a family at η = 0; return its state at the last of several η.
+
+    along: weights of aligned and anti-aligned units at the teachers of the other group.
+    """
+    n = np.arange(units) >= units - anti
+    family = Family(n.astype(int))
+    W = np.where(n[:, None], along[1], along[0]) * (n[:, None] != n)
+    W += np.diag(np.where(n, -0.6, 1.0))
+    for _ in range(6000):
+        W = W + 0.25 * first_order(W @ W.T, W)[0]
+        W = family.numbers(W, W)[family.of_R]
+    x = family.numbers(W @ W.T + 0.02 * np.eye(units), W)
+    for eta in rates:
+        x = solved(family, x, eta)
+    return family, x
+
+
+def rotation(family, x, step=1e-5):
+    """The eigenvalue of the rotation of three students among each other's teachers."""
+    Q, R = family.state(x)
+    turn = np.zeros_like(R)
+    for i, n in ((0, 1), (1, 2), (2, 0)):
+        turn[i, n], turn[n, i] = 1.0, -1.0
+    change = first_order(Q, R + step * turn)[0] - first_order(Q, R - step * turn)[0]
+    return np.sum(change * turn) / np.sum(turn**2) / (2 * step)
+
+
+def largest_rate(family, start, eta, number, step):
+    """The largest η of a branch: η is a smooth function of one of its overlaps.
+
+    number: of the overlap that is given; the others and η are solved for.
+    step: of this overlap, until η falls; then a polynomial is fitted next to the largest η.
+    """
+
+    def rate_at(value, guess):
+        def rates(u):
+            return family.rates(np.insert(u[:-1], number, value), u[-1])
+
+        u, _, done, _ = fsolve(rates, guess, full_output=True, xtol=1e-13)
+        assert done == 1
+        return u
+
+    u, value = np.append(np.delete(start, number), eta), start[number]
+    before = [u, u]
+    while u[-1] >= before[-1][-1]:
+        before = [before[-1], u]
+        value += step
+        u = rate_at(value, u)
+    t = np.linspace(-1, 1, 7)
+    rates = []
+    for place in value - step + step * t:
+        u = rate_at(place, before[0] if not rates else u)
+        rates.append(u[-1])
+    p = np.polynomial.Polynomial.fit(t, rates, 6)
+    turns = p.deriv().roots()
+    turns = turns[(np.abs(turns.imag) < 1e-9) & (np.abs(turns.real) < 1)].real
+    return float(max(p(turns)))
+
+
+def test_the_integral_is_that_of_the_equations():
+    rng = np.random.default_rng(0)
+    J, B = rng.standard_normal((2, 5)), np.eye(2, 5)
+    Q, R = J @ J.T, J @ B.T
+    C, signs = np.block([[Q, R], [R.T, np.eye(2)]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    two = tl.Committee(2, tl.ReLU())
+    flow = tl.online.Flow(tl.Scenario(two, two))
+    f = linearization.second_order(flow, flow.layout.vector({"Q": Q, "R": R}))[0]
+    ours = [[noise(C, signs, i, k) for i in range(2)] for k in range(2)]
+    np.testing.assert_allclose(ours, flow.layout.arrays(f)["Q"], rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def at_rates():
+    data = recorded.load_recorded("beyond", "family_rates")
+    names = zip(data.teachers.values.tolist(), data.family.values.tolist(), strict=True)
+    return {name: data.isel(state=place) for place, name in enumerate(names)}
+
+
+@pytest.mark.slow
+def test_six_separate_units_lose_stability_by_a_rotation(at_rates):
+    one = at_rates[6, "6 anti-aligned, separate"]
+    family, x = followed(6, 6, (0.0, 0.0), np.arange(0.1, 0.41, 0.05))
+    rate = brentq(lambda eta: rotation(family, solved(family, x, eta)), 0.4, 0.5, xtol=1e-11)
+    assert one.ended.item() == "becomes a saddle"
+    assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
+
+
+@pytest.mark.slow
+def test_a_minimum_with_one_anti_aligned_unit_ends_where_its_rate_is_largest(at_rates):
+    one = at_rates[6, "1 anti-aligned"]
+    family, x = followed(6, 1, (0.05, 0.2), (0.1, 0.2, 0.3, 0.4, 0.5))
+    assert one.ended.item() == "fold"
+    rate = largest_rate(family, x, 0.5, family.of_R[-1, -1], 0.02)
+    assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
