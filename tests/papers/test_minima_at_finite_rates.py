@@ -163,14 +163,16 @@ def followed(units, anti, along, rates):
     return family, x
 
 
-def rotation(family, x, step=1e-5):
+def rotation(family, x, step=1e-3):
     """The eigenvalue of the rotation of three students among each other's teachers."""
     Q, R = family.state(x)
     turn = np.zeros_like(R)
     for i, n in ((0, 1), (1, 2), (2, 0)):
         turn[i, n], turn[n, i] = 1.0, -1.0
-    change = first_order(Q, R + step * turn)[0] - first_order(Q, R - step * turn)[0]
-    return np.sum(change * turn) / np.sum(turn**2) / (2 * step)
+    near, far = (
+        first_order(Q, R + h * turn)[0] - first_order(Q, R - h * turn)[0] for h in (step, 2 * step)
+    )
+    return np.sum((8 * near - far) * turn) / np.sum(turn**2) / (12 * step)
 
 
 def largest_rate(family, start, eta, number, step):
