@@ -169,7 +169,7 @@ def _crossings(branch: xr.Dataset, eta: float) -> Iterator[Overlaps]:
     for j in np.flatnonzero(np.diff(np.sign(rates - eta)) != 0):
         share = (eta - rates[j]) / (rates[j + 1] - rates[j])
         near = [(1 - share) * x[j] + share * x[j + 1] for x in (Q, R)]
-        yield Overlaps(*near, T=scenario().T, rounding=1e-6)
+        yield Overlaps(Q=near[0], R=near[1], T=scenario().T, rounding=1e-6)
 
 
 def _polished(s: Scenario, state: Overlaps, eta: float) -> Overlaps | None:
