@@ -56,7 +56,8 @@ def optimizer_map(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
         dataset: ``steps`` over ``optimizer`` and ``batch``, infinite where no step leaves the
             plateau; perhaps ``scheduled_steps``, with the best of some schedules, and
             ``network_steps`` with ``network_error``, means and standard errors of simulated
-            networks at the batch ``network_batch``.
+            networks at the batch ``network_batch``, or at several batches along a dimension of
+            this name.
         axes: Axes to draw on; a new figure when left out.
 
     Returns:
@@ -74,9 +75,9 @@ def optimizer_map(dataset: xr.Dataset, axes: Axes | None = None) -> Any:
             axes.plot(one["batch"], _finite(one["scheduled_steps"]), "--", color=tint)
         if "network_steps" in one:
             axes.errorbar(
-                float(one["network_batch"]),
-                float(one["network_steps"]),
-                float(one["network_error"]),
+                np.atleast_1d(one["network_batch"]),
+                np.atleast_1d(one["network_steps"]),
+                np.atleast_1d(one["network_error"]),
                 fmt="s",
                 color=tint,
                 fillstyle="none",
