@@ -52,7 +52,7 @@ RECORDS = {
     ("beyond", "family_paths"): (families.paths, "none"),
     ("beyond", "family_rates"): (families.rates, "none"),
     ("beyond", "late_rates"): (control.late_decay, "0"),
-    ("beyond", "optimizers"): (optimizers.measured, "0, of the networks"),
+    ("beyond", "optimizers"): (optimizers.measured, "numbers of case, optimizer, batch, and N"),
     ("beyond", "plateaus"): (plateaus.all_units, "none"),
     ("beyond", "seventeen"): (landscape.seventeen, str(landscape.SEED)),
     ("beyond", "search"): (search.searched, str(search.SEED)),
