@@ -172,3 +172,25 @@ def test_a_branch_that_meets_a_solution_ends_there_at_the_exact_learning_rate():
     # The difference of the two fits estimates the error of either.
     assert abs(fits[1] - exact) < 2 * abs(fits[1] - fits[0]) < 1e-5
     assert np.all(along.eigenvalue.values[:-1, 0] < 0)  # stable up to the end
+
+
+@pytest.mark.parametrize(("away", "step"), [(3e-4, 0.01), (3e-4, 0.05), (1.5e-3, 0.01)])
+def test_a_branch_next_to_a_solution_has_its_exact_learning_rate(away, step):
+    """Two or three points before the covariance becomes singular: no root between them counts."""
+    exact = 3 - np.sqrt(3)
+    dQ = np.array([[42.406, 12.520], [12.520, 31.249]])
+    dR = np.array([[-2.619, -2.811], [-1.951, -8.194]])
+    T = np.asarray(GRADED.T)
+    near = tl.Overlaps(Q=T + away**2 * dQ, R=T + away**2 * dR, T=T, rounding=1e-6)
+    along = branch(GRADED, near, exact + away, until=1.2, step=step, max_steps=40)
+    assert along.attrs["ended"] == "meets a solution"
+    eta, error = along.special_learning_rate.values, along.special_error.values
+    assert len(eta) == 1 and abs(eta[0] - exact) <= error[0] < 1e-13
+
+
+def test_a_special_point_next_to_a_solution_is_as_uncertain_as_its_distance():
+    x = np.array([1.0, 1.0])
+    special = branches.Special("branch point", np.array([1.0, 1.0 + 1e-6, 1.268188]), 7e-9)
+    assert branches._uncertain(x, special, 0.25).error > 2.4e-4
+    far = branches.Special("fold", np.array([1.0, 1.1, 1.3]), 7e-9)
+    assert branches._uncertain(x, far, 0.25).error == 7e-9

@@ -164,27 +164,41 @@ def _at_solution(flow: Flow, x: np.ndarray, curve: Curve) -> Curve:
 
 def _up_to_solution(flow: Flow, curve: Curve) -> Curve:
     """If a branch leaves the valid covariances next to a solution, end it at the solution."""
-    if curve.ended != NOT_A_STATE or len(curve.points) < 4:
+    if curve.ended != NOT_A_STATE:
         return curve
     inside = curve.points[:-1]
     x = nearest_solution(flow, inside[-1, :-1])
     if x is None:
         return curve
     # The square root of the distance is linear in η next to the solution.
-    (a, b), (p, q) = np.sqrt([distance(x, u[:-1]) for u in inside[-2:]]), inside[-2:, -1]
-    meets = q + b * (q - p) / (a - b)
+    last = inside[-2:] if len(inside) > 1 else curve.points[-2:]
+    (a, b), (p, q) = np.sqrt([distance(x, u[:-1]) for u in last]), last[:, -1]
+    slope = abs((q - p) / (a - b)) if a != b else np.inf
+    meets = q + b * slope * np.sign(q - p)
     eta = stability_change(flow, x, meets)
     if eta is None or not b < min(a, CLOSE) or abs(eta.value - meets) > abs(meets - q):
-        return curve
+        return curve._replace(specials=[_uncertain(x, s, slope) for s in curve.specials])
     end = np.append(x, eta.value)
     # Special points beyond the last state inside the covariances are no fixed points.
-    others = [s for s in curve.specials if distance(x, s.point[:-1]) >= b**2]
+    nearest = np.sqrt(distance(x, inside[-1, :-1]))
+    others = [s for s in curve.specials if distance(x, s.point[:-1]) >= nearest**2]
     return Curve(
         np.vstack([inside, end]),
         curve.tangents,
         [*others, Special("branch point", end, eta.error)],
         MEETS_SOLUTION,
     )
+
+
+def _uncertain(x: np.ndarray, special: Special, slope: float) -> Special:
+    """Widen the error of a special point next to a solution x by its distance to x in η.
+
+    Eigenvalues at a distance ε from a solution are uncertain by √ε (`solutions`).
+
+    slope: of η over the square root of the distance.
+    """
+    root = float(np.sqrt(distance(x, special.point[:-1])))
+    return special._replace(error=special.error + root * slope) if root < CLOSE else special
 
 
 def _spectrum(equations: System, u: np.ndarray) -> np.ndarray:

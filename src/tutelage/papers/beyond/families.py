@@ -40,7 +40,7 @@ BECOMES_SADDLE = "becomes a saddle"
 SOLVED = 1e-10
 # Kinds of units in the same atlas: numbers of units, starts, and minima that are stored.
 UNITS: tuple[Activation, ...] = (ReLU(), LeakyReLU(0.2), Erf(), GELU())
-UNIT_SIZES, UNIT_STARTS, MOST_MINIMA, SEED = (2, 4, 6, 8), 400, 12, 0
+UNIT_SIZES, UNIT_STARTS, MOST_MINIMA, SEED = (4, 6, 8, 10, 12, 14), 1000, 32, 0
 
 
 def committees(units: int, teachers: int, slope: float = 0.0, correlation: float = 0.0) -> Scenario:

@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from tutelage import online
 from tutelage._checks import ComputationError
+from tutelage.figures.text import finish
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.timing import Rate, rate_of
 from tutelage.online import Flow
@@ -22,6 +23,8 @@ from tutelage.online.stationary.points import POLISHED, is_state, settled
 from tutelage.online.steps import steps
 from tutelage.papers import recorded
 from tutelage.papers.beyond.landscape import distance, scenario, unpadded
+from tutelage.papers.row import Row, unpublished
+from tutelage.papers.section import Figure, Section
 
 # Learning rates of the search, starts of each kind at each of them, and their seed.
 RATES = (0.02, 0.1, 0.3, 0.6, 0.9, 1.02, 1.1, 1.16, 1.2, 1.25, 1.256, 1.262, 1.28, 1.3)
@@ -35,6 +38,10 @@ LONGEST_RUN = 1e3
 # singular, Newton's method ends within NEXT_TO_SOLUTION.
 EQUAL_TOLERANCE, NEXT_TO_SOLUTION = 1e-5, 1e-3
 MOST_NEW = 32
+# Probability of a coincidence that is accepted.
+UNLIKELY = 0.05
+# Names of the recorded branches, in their order.
+BRANCHES = ("solution", "large norms", "plateau", "identical students")
 TEACHERS = np.diag(np.sqrt([1.0, 2.0]))
 
 Draw = Callable[[np.random.Generator], Float[np.ndarray, "K n"]]
@@ -187,3 +194,66 @@ def _polished(s: Scenario, state: Overlaps, eta: float) -> Overlaps | None:
         return online.fixed_point(s, state, eta).overlaps
     except ComputationError:
         return None
+
+
+def missed_share(starts: int) -> float:
+    """Return the share of starts below which a fixed point is missed with a probability of 5 %.
+
+    >>> f"{missed_share(2500):.5f}"
+    '0.00120'
+    """
+    return float(1 - UNLIKELY ** (1 / starts))
+
+
+def show(full: bool) -> Iterator[Row | Figure]:
+    """Yield the picture and the rows of the recorded search."""
+    yield from recorded.show_recorded("beyond", "search", searched, _figure, _rows, full)
+
+
+def _figure(data: xr.Dataset) -> Figure:
+    from tutelage.figures.style import new_panels
+
+    axes = new_panels(1)
+    counts = data.at_branch.sum("kind")
+    for number, words in enumerate(BRANCHES):
+        axes.plot(data.rate, counts.isel(branch=number), ".-", label=words)
+    axes.plot(data.rate, data.at_no_branch.sum("kind"), "k--", label="none of them")
+    axes.set(xlabel=r"$\eta$", ylabel="starts that end at the branch")
+    finish(axes)
+    return Figure(axes.figure, {"": data})
+
+
+def _rows(data: xr.Dataset) -> Iterator[Row]:
+    starts, rates = int(data.starts.values[0]), data.sizes["rate"]
+    kinds = data.kind.values.tolist()
+    note = (
+        f"{starts} starts of each of {len(kinds)} kinds ({', '.join(kinds)}) at η = "
+        f"{', '.join(map(str, data.rate.values))}; Newton's method from each, or from a run at a "
+        "random time. A search from starts proves no completeness."
+    )
+    words = "citton2025's setting, second search"
+    total = starts * len(kinds)
+    yield unpublished(f"{words}: starts", float(total * rates), 0.0, note)
+    yield unpublished(
+        f"{words}: starts that end at a fixed point", float(data.arrived.sum()), 0.0, note
+    )
+    new = float(data.new_points.sum())
+    yield unpublished(f"{words}: fixed points on none of the branches", new, 0.0, note)
+    share = missed_share(total)
+    bound = f"{note} A fixed point to which this share leads is missed with a probability of 5 %."
+    yield unpublished(f"{words}: share of starts at one η, 95 % bound", share, 0.0, bound)
+    for number, count in enumerate(data.at_branch.sum(("rate", "kind")).values, start=1):
+        yield unpublished(f"{words}: starts that end at branch {number}", float(count), 0.0, note)
+
+
+SECTIONS = (
+    Section(
+        "search",
+        "A second search for fixed points of citton2025's setting",
+        "The number of random starts from which Newton's method ends at each branch of fixed "
+        "points, over the learning rate; dashed: at a fixed point on none of them.",
+        show,
+        "searched again, minutes",
+        lambda: recorded.digest("beyond"),
+    ),
+)

@@ -13,5 +13,5 @@ KEY = "citton2025"
 PAPER = Paper(
     KEY,
     "The role of the learning rate in layered neural networks with ReLU activation",
-    ("series", "curves", "states"),
+    ("series", "curves", "states", "role"),
 )
