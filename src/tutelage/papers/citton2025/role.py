@@ -14,7 +14,7 @@ from tutelage.papers.beyond.landscape import RUNS_PER_KIND, unpadded
 from tutelage.papers.citton2025 import KEY
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row
-from tutelage.papers.section import Section
+from tutelage.papers.section import Figure, Section
 from tutelage.papers.simulated import statement
 
 SOLUTION, PLATEAU, IDENTICAL = 0, 2, 3  # recorded branches
@@ -28,7 +28,7 @@ NOTE = (
 )
 
 
-def role(full: bool) -> Iterator[Row]:
+def role(full: bool) -> Iterator[Row | Figure]:
     """Decide five sentences about fixed points."""
     data = recorded.load_recorded("beyond", "branches")
     yield from recorded.mark_recorded(_rows(data), recorded.describe_origin(data))
