@@ -179,7 +179,7 @@ def test_a_checkpoint_that_cannot_be_a_file_is_refused(checkpoint):
         ({"seed": True}, "seed: got True"),
         ({"seed": -1}, "seed: got -1"),
         ({"seed": "0"}, "seed: got '0'"),
-        ({"learning_rate": 0}, "learning_rate: got 0, but a simulation has no limit"),
+        ({"learning_rate": 0}, "learning_rate: got 0, but learning in single steps has no"),
         ({"learning_rate": -1.0}, "learning_rate: got -1.0"),
         ({"learning_rate": np.nan}, "learning_rate: got nan"),
         ({"learning_rate": lambda time: -time}, "learning_rate: got -.* at time"),

@@ -39,6 +39,8 @@ COMMANDS: dict[Callable[..., None], tuple[str, ...]] = {
     online: (
         "online --student 2 --teacher 3 --until 1000 --plot run.png",
         "online --readout 1,-1 --teacher-readout 1,2 --readout-rate 0.5",
+        "online --optimizer muon --large-batch 1 --learning-rate 0.1",
+        "online --best-error 1e-3 --checkpoint search.npz",
     ),
     simulate: (
         "simulate --dimension 1000 --until 50 --theory --plot runs.png",

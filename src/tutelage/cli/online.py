@@ -88,6 +88,16 @@ def online(
     have an error), plateau (near an unstable state), diverged (norms beyond 10⁶), or reached the
     last time.
     """
+    _check_combination(
+        {"--landscape": landscape},
+        {"--best-error": best_error},
+        {"--optimizer": optimizer, "--large-batch": large_batch, "--momentum": momentum},
+        {
+            "--sweep-learning-rate": sweep_learning_rate,
+            "--fixed-points": fixed_points or None,
+            "--critical": critical or None,
+        },
+    )
     continues = landscape is not None or best_error is not None
     if checkpoint is not None and not continues:
         allowed = "only the long searches of --landscape and --best-error continue from a file"
@@ -115,6 +125,9 @@ def online(
     with files:
         steps = {"batch": batch, "readout_rate": readout_rate}
         if optimizer is not None or large_batch is not None or momentum is not None:
+            if batch != 1:
+                allowed = "steps with large batches have B · N examples, with B from --large-batch"
+                raise InputError("--batch", str(batch), allowed, "--large-batch 1")
             settings = (large_batch, optimizer, momentum, readout_rate)
             run = optimizers.iterated(scenario, start, learning_rate, until, *settings)
             files.save(run, "the steps")
@@ -136,6 +149,18 @@ def online(
             printing.print_json(_for_json(run, points, rates))
         else:
             _print(run, points, rates)
+
+
+def _check_combination(*groups: dict[str, Any]) -> None:
+    """Refuse options of more than one group: a call makes one kind of computation.
+
+    groups: for each kind of computation its options and their values; None where not given.
+    """
+    given = [[name for name, value in group.items() if value is not None] for group in groups]
+    first, *others = [names for names in given if names] or [[]]
+    if others:
+        allowed = f"it is not computed together with {first[0]}"
+        raise InputError(others[0][0], f"it and {first[0]}", allowed, "two commands")
 
 
 def _show_best(

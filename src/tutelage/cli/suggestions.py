@@ -22,6 +22,7 @@ OPTIONS = {
     "hidden": ["--teacher"],
     "path": ["--data", "--export"],
     "starts": ["--landscape"],
+    "error": ["--best-error"],
 }
 UNITS = {
     "step": "its derivative is a delta function, so gradient descent has no direction",

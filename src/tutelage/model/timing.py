@@ -130,7 +130,7 @@ def learning_rate(
             raise InputError(
                 "learning_rate",
                 "0",
-                "a simulation has no limit η → 0",
+                "learning in single steps has no limit η → 0",
                 "learning_rate=0.01, with times in units of 1/η",
             )
         # An array is an input of a compiled program, so other values use the same program.

@@ -81,14 +81,14 @@ def check_goal(scenario: Scenario, start: Overlaps, until: Any, error: Any) -> N
 
 def check_error(scenario: Scenario, start: Overlaps, error: Any) -> None:
     """Refuse an error that is too small, or not below the error of the start."""
-    finite_number("error", error, at_least=SMALLEST_ERROR, hint="1e-4")
+    finite_number("error", error, at_least=SMALLEST_ERROR, hint="error=1e-4")
     first = float(generalization_error(scenario, start))
     if error >= first:
         raise InputError(
             "error",
             short_repr(error),
             f"it has to be below the error at the start, {first:g}",
-            "a smaller error",
+            f"error={0.1 * first:.1g}",
         )
 
 
