@@ -3,9 +3,9 @@
 A unit that transmits its field h through a gate, closed or open with p(s) ∝ exp(βsh), has the
 activation h σ(βh): Swish (milletari2019).  Without noise, β → ∞, it is the ReLU.  In pure noise,
 β → 0, it is linear, and linear units never specialize.  The fewest examples are needed at a β in
-between.  The second table is from a whole network with random gates.  Its first layer transmits the
-mean-field signal.  Deeper layers do so only if their gates are sharp.  Writes noisy_gates.csv and
-noisy_network.csv to docs/pictures and draws both as .png:
+between.  The second picture is from a whole network with random gates.  Its first layer transmits
+the mean-field signal.  Deeper layers do so only if their gates are sharp.  Writes noisy_gates.csv
+and noisy_network.csv to docs/pictures and draws both as .png:
 
     python examples/05_noisy_gates.py [FOLDER]
 """

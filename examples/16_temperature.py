@@ -4,7 +4,7 @@ Infinitely many ReLU units learn examples with noisy labels (ς = 0.3) at a temp
 picture has the phases over T and the examples per weight, α̃ = P/(KN).  The second has the overlap
 R with the teacher at four temperatures.  At T = ς² = 0.09 the student samples the posterior of the
 teacher.  A colder student is closer to the teacher, as long as replica symmetry is stable (thick
-lines).  The table compares both errors with those of sampled networks of four units.  Writes
+lines).  The data have both errors, next to those of sampled networks of four units.  Writes
 temperature.csv to docs/pictures, and draws temperature.png:
 
     python examples/16_temperature.py [FOLDER]

@@ -4,7 +4,7 @@ The numbers of `PRINTED` were read from the papers, not from the sources, which 
 
 A fence without a language, or of "text", holds commands, or what something has printed: the code
 block before it if "prints" stands between them, else the last command.  A command stands in a
-fence, after "$ " with its output below, or indented.
+fence, after "$ " with its output below, or indented.  A {code-block} is code that no test runs.
 """
 
 import ast
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-PIECE = re.compile(r"^```(\w*)\n(.*?)^```$|^ {4}((?:tutelage|make) [^\n]+)$", re.S | re.M)
+PIECE = re.compile(r"^```(?:\{code-block\} )?(\w*)\n(.*?)^```$|^ {4}((?:tutelage|make) [^\n]+)$", re.S | re.M)
 # Formats and programs of others, which print nothing here.
 SILENT = ("sh", "bibtex", "json", "console")
 COMMAND = re.compile(r"(?:tutelage|make|pip|python|PYTHONPATH=\S+ python)\b")

@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -115,6 +116,7 @@ def source_of(page: Path) -> str:
 def test_an_unknown_command_in_a_formula_is_an_error(monkeypatch):
     maths = extension("maths", monkeypatch)
     assert "<mfrac>" in maths.mathml(r"\frac{1}{2}", "inline")
+    assert "msqrt" not in maths.mathml(r"1/\sqrt N", "inline")
     with pytest.raises(maths.ExtensionError, match="nosuch"):
         maths.mathml(r"\nosuch{1}", "inline")
 
@@ -151,6 +153,33 @@ def test_a_docstring_becomes_restructured_text(monkeypatch):
         *("Sum.", "::", "    |a| + b", "- ``a``:", r"  the \|first\|,", "  longer."),
         *("- ``b``:", "  the other.", "End."),
     ]
+
+
+def test_names_in_code_font_are_found(monkeypatch):
+    names = extension("names", monkeypatch)
+    listed = (
+        "online.fixed_point",
+        "online.plateau",
+        "a.best_of",
+        "b.best_of",
+        "generalization_error",
+    )
+    objects = {f"tutelage.{name}": SimpleNamespace(objtype="function") for name in listed}
+    for written, full in {
+        "tl.online.plateau": "tutelage.online.plateau",
+        "online.plateau": "tutelage.online.plateau",
+        "fixed_point": "tutelage.online.fixed_point",
+        "plateau": None,  # a word
+        "best_of": None,  # of two packages
+        "generalization_error": None,  # a variable of Datasets
+    }.items():
+        assert names.full_name(written, "", objects) == full
+    assert names.CALL.sub("", "tl.online.plateau(scenario, f(x))") == "tl.online.plateau"
+
+
+def test_a_first_sentence_ends_behind_its_references(monkeypatch):
+    end = extension("api_reference", monkeypatch).SENTENCE_END
+    assert end.split("As Fig. 2 and eqs. (3).  More.", maxsplit=1)[0] == "As Fig. 2 and eqs. (3)."
 
 
 def test_every_link_and_anchor_leads_somewhere(site):

@@ -24,6 +24,13 @@ DOCS = Path(__file__).parents[1]
 SECTION = re.compile(r"(Args|Attributes|Returns|Raises|Yields|Note|Example)s?:$")
 FIELD = re.compile(r"((?:\w+, )*[a-zA-Z]\w*): (.*)")
 LONGEST_VALUE = 60
+# Not behind "eq." or "Fig.", which are followed by a number.
+SENTENCE_END = re.compile(r"\n\s*\n|(?<=\.)(?<!eq\.)(?<!eqs\.)(?<!Fig\.)(?<!Figs\.)(?<!Sec\.)\s")
+# Paragraphs at the end of a package's docstring, for those who change the package.
+INTERNAL = (
+    *("Other packages may use the module", "The order of the files", "One file for each"),
+    "Names are loaded when",
+)
 # Sphinx writes the arguments of a long signature as definitions without terms.
 ARGUMENTS = re.compile(r"<dl>\n((?:<dd>.*</dd>\n)+)</dl>")
 # Types are written in signatures as in the source, without the modules that define them.
@@ -113,7 +120,14 @@ def page(package: ModuleType) -> str:
             + section("Functions", functions, package)
             + section("Types", others, package)
         )
-    return title + contents + section("Names", own, package)
+    return title + contents + documented_elsewhere(package) + section("Names", own, package)
+
+
+def documented_elsewhere(package: ModuleType) -> str:
+    """A sentence with links to the names that are documented on the page of another package."""
+    addresses = [home(package, name) for name in public(package)]
+    links = [f":py:obj:`~{a}`" for a in addresses if not a.startswith(f"{package.__name__}.")]
+    return f"Documented under ``tutelage``: {', '.join(links)}.\n\n" if links else ""
 
 
 def section(heading: str, names: list[str], package: ModuleType) -> str:
@@ -134,7 +148,8 @@ def entry(package: ModuleType, name: str) -> str:
 
 def shortened(value: object) -> str:
     """What a constant or the other name of a type is."""
-    text = MODULES.sub("", repr(value))
+    mapped = f"a dict with the keys {', '.join(value)}" if isinstance(value, dict) else ""
+    text = mapped or MODULES.sub("", repr(value))
     text = text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
     return f"``{text}``"
 
@@ -163,12 +178,19 @@ def sentence(value: object, name: str) -> str:
     text = inspect.getdoc(value)
     if not text:
         raise ExtensionError(f"{name} has no docstring")
-    first = re.split(r"\n\s*\n|(?<=\.)\s", text, maxsplit=1)[0]
+    first = re.split(SENTENCE_END, text, maxsplit=1)[0]
     return " ".join(first.split()).replace("|", "\\|").replace("``", "`")
 
 
 def to_restructured_text(app, what, name, obj, options, lines: list[str]) -> None:
     """Set formulas line by line, fields as lists; bars are the modulus of a number."""
+    if what == "module":
+        end = (number for number, line in enumerate(lines) if line.startswith(INTERNAL))
+        del lines[next(end, len(lines)) :]
+    for number, line in enumerate(lines[:-1]):
+        if line == "Returns:":  # else Napoleon takes the words before a colon for the type
+            text = lines[number + 1].strip()
+            lines[number + 1] = f"    : {text}"
     result: list[str] = []
     place = "text"  # or "fields", "section"
     for before, line in zip(["", *lines[:-1]], lines, strict=True):
@@ -206,13 +228,19 @@ def without_bars(line: str) -> str:
 
 
 def short_signature(app, what, name, obj, options, signature, returns):
-    return tuple(MODULES.sub("", part) if part else part for part in (signature, returns))
+    return tuple(
+        re.sub(r"CheckedInside\[(\w+)\]", r"\1", MODULES.sub("", part)) if part else part
+        for part in (signature, returns)
+    )
 
 
 def arguments_as_list(app: Sphinx, name, template, context: dict, doctree) -> None:
-    """Turn the arguments of long signatures into lists, which screen readers can read."""
+    """Turn the arguments of long signatures into lists, which screen readers can read, and name
+    arrays as users do.
+    """
     if "body" in context:
-        context["body"] = ARGUMENTS.sub(as_list, context["body"])
+        body = context["body"].replace("jaxlib._jax.Array", "Array")
+        context["body"] = ARGUMENTS.sub(as_list, body)
 
 
 def as_list(found: re.Match) -> str:

@@ -29,6 +29,17 @@ SPACES = [
         r"(<mo[^>]*>&#x000(?:3D|2C|28);</mo>(?:<mspace[^>]*>)?)<mo>&#x02212;</mo>",
         r'\1<mo form="prefix" lspace="0" rspace="0">&#x02212;</mo>',
     ),
+    # Two operators that the converter takes for letters.
+    (
+        r"(</(?:mi|mn|msub|msup)>)<mi>&#x000B1;</mi>",
+        r'\1<mo lspace="0.222em" rspace="0.222em">&#x000B1;</mo>',
+    ),
+    (r"<mi>&#x0007E;</mi>", '<mo lspace="0.278em" rspace="0.278em">&#x0223C;</mo>'),
+    # Browsers hang the root of one letter below its line, and leave a gap behind it.
+    (
+        r"<msqrt>(?:<mrow>)?(<m[in]>[^<]+</m[in]>)(?:</mrow>)?</msqrt>",
+        r'<mo form="prefix" lspace="0" rspace="0" stretchy="false">&#x0221A;</mo>\1',
+    ),
     (
         r"<m[io][^>]*>(sin|cos|tan|arcsin|exp|ln|log|det|sgn)</m[io]>(?!<mo stretchy)",
         r'<mo lspace="0.167em" rspace="0.167em">\1</mo>',
@@ -47,7 +58,9 @@ def mathml(latex: str, display: str) -> str:
 
 
 class Punctuation(SphinxPostTransform):
-    """Move the punctuation behind a formula into it: no line begins with a comma."""
+    """Move the punctuation around a formula into it: no line begins with a comma, and none ends
+    with an opening bracket.
+    """
 
     default_priority = 850
     formats = ("html",)
@@ -58,10 +71,15 @@ class Punctuation(SphinxPostTransform):
             if isinstance(text, nodes.Text) and (begin := PUNCTUATION.match(text)):
                 node["after"] = begin[0]
                 text.parent.replace(text, nodes.Text(text[begin.end() :]))
+            place = node.parent.index(node) - 1
+            text = node.parent[place] if place >= 0 else None
+            if isinstance(text, nodes.Text) and text.endswith("("):
+                node["before"] = "("
+                node.parent.replace(text, nodes.Text(text[:-1]))
 
 
 def visit_inline(translator, node: nodes.Element) -> None:
-    formula = mathml(node.astext(), "inline") + node.get("after", "")
+    formula = node.get("before", "") + mathml(node.astext(), "inline") + node.get("after", "")
     translator.body.append(f'<span class="formula">{formula}</span>')
     raise nodes.SkipNode
 

@@ -1,4 +1,5 @@
-"""Names in code font lead to the reference: `tl.online.evolve`, or `evolve` in a docstring.
+"""Names in code font lead to the reference: `tl.online.evolve(...)`, `online.evolve`, a name of
+several words that only one function has, or `evolve` in a docstring.
 
 Names of NumPy, xarray, JAX and matplotlib lead to their documentation, by the table `FOREIGN`:
 the build asks no other host.  A name that is not known stays plain code.
@@ -10,6 +11,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+CALL = re.compile(r"(?<=\w)\(.*\)$")
 NAME = re.compile(r"(?:tl|tutelage)(?:\.\w+)+|\w+(?:\.\w+)*")
 XARRAY = "https://docs.xarray.dev/en/stable/generated/"
 JAX = "https://docs.jax.dev/en/latest/_autosummary/"
@@ -63,7 +65,7 @@ class Links(SphinxPostTransform):
                 reference += node
 
     def reference(self, node: nodes.literal, objects: dict) -> nodes.reference | None:
-        name = node.astext().removesuffix("()")
+        name = CALL.sub("", node.astext())
         if name in FOREIGN:
             return nodes.reference("", "", internal=False, refuri=FOREIGN[name])
         full = full_name(name, node.get("module", ""), objects) if NAME.fullmatch(name) else None
@@ -94,8 +96,13 @@ def full_name(name: str, module: str, objects: dict) -> str | None:
     elif module:
         parts = module.split(".")
         candidates = [".".join([*parts[:n], name]) for n in range(len(parts), 0, -1)]
-    else:
-        candidates = []
+    elif "." in name:
+        candidates = [f"tutelage.{name}"]
+    else:  # fixed_point, but not what may be a word or a variable, as plateau and run
+        functions = (n for n, entry in objects.items() if entry.objtype == "function")
+        candidates = [n for n in functions if "_" in name and n.endswith(f".{name}")]
+        # Top-level names are those of variables as well: generalization_error.
+        candidates = candidates if len(candidates) == 1 and candidates[0].count(".") > 1 else []
     # Activations are documented where users find them: tl.ReLU, not tl.activations.ReLU.
     candidates += ["tutelage." + c.rpartition(".")[2] for c in candidates if ".activations." in c]
     return next((c for c in candidates if c in objects), None)

@@ -36,7 +36,7 @@ def test_kernels_are_transposed_and_layers_put_in_order():
     tree = {"params": {"Dense_0": {"kernel": V.T}, "Dense_1": {"kernel": J.T, "bias": [0.5, 0]}}}
     result = tl.bridge.describe(tree)
     assert [layer.name for layer in result.layers] == ["Dense_1", "Dense_0"]
-    assert "Dense_1: 30 to 2, (30, 2) there, biases up to 0.5" in str(result)
+    assert "Dense_1: 30 to 2, stored as (30, 2), biases up to 0.5" in str(result)
     same(tl.bridge.overlaps(tree, B), tl.Overlaps.from_weights(J, B))
 
 

@@ -24,7 +24,7 @@ FLOAT64 = float(np.finfo(np.float64).eps)
 class Layer:
     """A dense layer: W of shape (out, in) in every framework, and b.
 
-    name: as the framework has it;  transposed: whether it has the shape (in, out) there.
+    name: as the framework has it;  transposed: whether the framework stores (in, out).
     """
 
     name: str
@@ -126,7 +126,7 @@ class Description(Finding):
 
 def _words(layer: Layer) -> str:
     out, into = layer.weights.shape
-    turned = f", ({into}, {out}) there" if layer.transposed else ""
+    turned = f", stored as ({into}, {out})" if layer.transposed else ""
     bias = "no bias" if layer.bias is None else f"biases up to {np.max(np.abs(layer.bias)):.3g}"
     return f"{layer.name}: {into} to {out}{turned}, {bias}"
 

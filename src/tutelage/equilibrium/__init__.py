@@ -1,4 +1,4 @@
-"""Equilibrium at any temperature: free energy -> states -> curves -> transitions.
+"""Equilibrium at any temperature: free energy → states → curves → transitions.
 
 Students and teachers of K units with outputs scaled by 1/√K (``oostwal2019``).  `states` lists
 every site-symmetric minimum at a load α with its stability against all overlaps; `learning_curve`

@@ -41,8 +41,6 @@ PREDRAWN_VIEWS = ("online", "transitions")  # drawn when the server starts
 # The cache serves other clients and the back button.
 MAX_CACHED_PICTURES = 200
 POLL_SECONDS = 0.5  # interval between checks that the client is still connected
-# Parameters of a request that are not part of the state.
-REQUEST_PARAMETERS = ("view", "client", "slot", "number", "part", "format")
 PARTS = {"": "picture", "details": "details"}
 
 

@@ -1,4 +1,4 @@
-"""On-line learning: equations -> trajectory -> fixed points -> branches -> critical learning rates.
+"""On-line learning: equations → trajectory → fixed points → branches → critical learning rates.
 
 `evolve` integrates the order-parameter equations for any scenario and learning rate, and
 `evolve_symmetric` those of a permutation-symmetric state, at a cost that does not grow with K.
