@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-PIECE = re.compile(r"^```(?:\{code-block\} )?(\w*)\n(.*?)^```$|^ {4}((?:tutelage|make) [^\n]+)$", re.S | re.M)
+PIECE = re.compile(
+    r"^```(?:\{code-block\} )?(\w*)\n(.*?)^```$|^ {4}((?:tutelage|make) [^\n]+)$", re.S | re.M
+)
 # Formats and programs of others, which print nothing here.
 SILENT = ("sh", "bibtex", "json", "console")
 COMMAND = re.compile(r"(?:tutelage|make|pip|python|PYTHONPATH=\S+ python)\b")
