@@ -10,6 +10,7 @@ from tutelage._jax import jax, jnp
 from tutelage.online.best.discretized import Controlled, path, value_of
 from tutelage.online.best.greedy import greedy_controls
 from tutelage.online.best.grids import KnotGrid
+from tutelage.online.best.search import Search
 from tutelage.online.flow import Flow
 
 NOISE = 0.5
@@ -172,8 +173,32 @@ def test_a_search_continues_from_its_checkpoint(tmp_path):
     best = tl.online.best_control(NOISY, LINEAR_START, **options)
     assert np.array_equal(first.schedule.values, best.schedule.values)
     assert first.certificate.starts == best.certificate.starts
-    with pytest.raises(InputError, match="checkpoint"):
-        tl.online.best_control(NOISY, LINEAR_START, **(options | {"until": 4.0}))
+    for other in ({"until": 4.0}, {"seed": 1}, {"start_from": 0.5}, {"greedy": True}):
+        with pytest.raises(InputError, match="checkpoint"):
+            tl.online.best_control(NOISY, LINEAR_START, **(options | other))
+
+
+@pytest.mark.slow
+def test_an_interrupted_search_keeps_the_finished_searches(tmp_path, monkeypatch):
+    """Ctrl-C in the third search: the first two are not made again, and the result is the same."""
+    options = {"until": 3.0, "knots": 8}
+    whole = tl.online.best_control(NOISY, LINEAR_START, **options)
+    original, calls = Search.optimum, []
+
+    def optimum(self, form, end, values):
+        calls.append(values)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return original(self, form, end, values)
+
+    monkeypatch.setattr(Search, "optimum", optimum)
+    options["checkpoint"] = tmp_path / "control.npz"
+    with pytest.raises(KeyboardInterrupt):
+        tl.online.best_control(NOISY, LINEAR_START, **options)
+    again = tl.online.best_control(NOISY, LINEAR_START, **options)
+    assert len(calls) == 5  # the third one twice, and the one at the higher resolution
+    assert np.array_equal(again.schedule.values, whole.schedule.values)
+    assert again.certificate == whole.certificate
 
 
 @pytest.mark.slow

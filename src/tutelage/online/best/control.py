@@ -32,19 +32,19 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.timing import time_axis
 from tutelage.online.best.certificate import (
     Certificate,
-    compared_starts,
     hamiltonian_spread_of,
     smallest_increase_of,
 )
+from tutelage.online.best.coarse import search_coarsely
 from tutelage.online.best.discretized import Controlled, Path, in_blocks
-from tutelage.online.best.first_guess import as_functions, best_constant, first_guesses, step_count
-from tutelage.online.best.goals import check_goal, check_plateau_is_left, checked_bounds
+from tutelage.online.best.first_guess import as_functions, best_constant
+from tutelage.online.best.goals import check_goal, checked_bounds
 from tutelage.online.best.greedy import greedy_run
 from tutelage.online.best.grids import KnotGrid, interpolated
 from tutelage.online.best.knots import LinearSchedule
 from tutelage.online.best.search import END_ACCURACY, Optimum, Search
 from tutelage.online.flow import Flow, errors_of
-from tutelage.runs.checkpoint import Checkpoint
+from tutelage.runs.checkpoint import Checkpoint, digest
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import described
 from tutelage.runs.seed import check_seed
@@ -52,6 +52,8 @@ from tutelage.runs.seed import check_seed
 # Tolerance of the integration with greedy controls, and the longest run in units of the time that
 # the best constant controls need.
 GREEDY_TOLERANCE, GREEDY_FACTOR = 1e-10, 100.0
+# Times at which the schedule of a user identifies a checkpoint.
+SAMPLED_TIMES = np.append(0.0, np.geomspace(0.01, 1000.0, 24))
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,12 +173,24 @@ def best_control(
             "fixed": fixed,
             "knots": count,
             "batch": batch,
+            "method": method,
+            "greedy": greedy,
+            "start_from": {name: _samples(one) for name, one in given.items()},
+            "seed": seed,
         }.items()
     }
     with Checkpoint(checkpoint, identity) as file, Progress(progress, None, "searches") as bar:
         if greedy:
             return _greedy(search)
         return _optimal(search, given, count, seed, file, bar)
+
+
+def _samples(schedule: Callable[[Any], Any]) -> str:
+    """Describe a schedule of the user by values, without the errors that the search reports."""
+    try:
+        return digest(*(np.asarray(schedule(float(time)), float) for time in SAMPLED_TIMES))
+    except Exception as problem:
+        return type(problem).__name__
 
 
 def _optimal(
@@ -187,61 +201,22 @@ def _optimal(
     file: Checkpoint,
     bar: Progress,
 ) -> BestControl:
-    stored = file.load() or {}
-    if stored:
-        grid = KnotGrid(stored["knots"], stored["ends"])
-        end, values = float(stored["end"]), stored["values"]
-        starts = [str(x) for x in stored["starts"]]
-        start_values, distance = stored["start_values"].tolist(), float(stored["distance"])
-        spread = float(stored["spread"])
-        coarse_goal = float(stored["goal"])
-    else:
-        constant = best_constant(search)
-        end, few = constant.end, knots // 2
-        flat = np.tile(constant.values, (few + 1, 1))
-        grid = KnotGrid.of(few, step_count(search, lambda n: KnotGrid.of(few, n), end, flat))
-        guesses = first_guesses(end, grid, constant.values, start_from, seed, search)
-        end, first = search.soonest(grid, end, guesses.pop("constant"))
-        if search.until is not None:
-            check_plateau_is_left(search, constant, float(np.exp(first.path.value)))
-        bar.add(1)
-        optima = {"constant": first}
-        for name, values in guesses.items():
-            optima[name] = search.optimum(grid, end, values)
-            bar.add(1)
-        best = min(optima.values(), key=lambda optimum: optimum.path.value)
-        if best is not first:
-            end, best = search.soonest(grid, end, best.values)
-        starts, start_values, distance = compared_starts(search, grid, optima)
-        spread, values = hamiltonian_spread_of(search, best.path), best.values
-        coarse_goal = end if search.error is not None else best.path.value
-        file.save(
-            {
-                "knots": grid.knots,
-                "ends": grid.ends,
-                "end": np.asarray(end),
-                "values": values,
-                "starts": np.asarray(starts),
-                "start_values": np.asarray(start_values),
-                "distance": np.asarray(distance),
-                "spread": np.asarray(spread),
-                "goal": np.asarray(coarse_goal),
-            }
-        )
+    coarse = search_coarsely(search, start_from, knots, seed, file, bar)
+    grid, end = coarse.grid, coarse.end
     fine = KnotGrid.of(2 * (knots // 2), len(grid.ends) - 1)
-    end, best = search.soonest(fine, end, interpolated(grid.knots, values, fine.knots))
+    end, best = search.soonest(fine, end, interpolated(grid.knots, coarse.values, fine.knots))
     bar.add(1)
     certificate = Certificate(
         knots=(len(grid.knots) - 1, len(fine.knots) - 1),
-        hamiltonian_spread=(spread, hamiltonian_spread_of(search, best.path)),
+        hamiltonian_spread=(coarse.spread, hamiltonian_spread_of(search, best.path)),
         hamiltonian=float(np.mean(best.path.hamiltonian(search.system))),
         gradient_norm=float(np.linalg.norm(best.gradient)),
         smallest_increase=smallest_increase_of(search, fine, end, best, seed),
-        starts=tuple(starts),
-        start_values=tuple(float(x) for x in start_values),
-        start_distance=None if np.isnan(distance) else float(distance),
+        starts=tuple(coarse.starts),
+        start_values=tuple(coarse.start_values),
+        start_distance=None if np.isnan(coarse.distance) else coarse.distance,
     )
-    return _described(search, fine, end, best, coarse_goal, certificate)
+    return _described(search, fine, end, best, coarse.goal, certificate)
 
 
 def _described(

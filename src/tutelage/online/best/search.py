@@ -17,6 +17,8 @@ from tutelage.online.best.grids import Form
 
 # The longest final time that is tried for the first guess.
 LONGEST_TIME = 1e5
+# Unknowns closer to a bound than this part of its range are on it.
+BOUND_ROUNDING = 1e-12
 # Value of ln ε_g that the search uses for a diverging run.
 DIVERGED_VALUE = 100.0
 SEARCH = {"maxiter": 1000, "maxfun": 2000, "maxcor": 30, "ftol": 1e-12, "gtol": 1e-8, "maxls": 40}
@@ -68,15 +70,24 @@ class Search(NamedTuple):
         z = minimize(
             objective, first, jac=True, method="L-BFGS-B", bounds=box, options=SEARCH
         ).x.reshape(shape)
-        run = run_of(z)
+        return self.evaluated(form, end, z / scales)
+
+    def evaluated(self, form: Form, end: float, values: np.ndarray) -> Optimum:
+        """Return the run with the unknowns of an optimum, and its scaled gradient."""
+        scales = form.scales(values, end)
+        low, high = form.limits(self.bounds, values)
+        run = path(self.system, self.y0, *form.discretized(values, end))
         if run is None:
             received = f"the first schedule diverges before α = {end:g}"
             raise ComputationError(
                 "controls", received, "no search can begin there", "lower bounds"
             )
-        slope = gradient(run, z)
-        outwards = ((z <= low) & (slope > 0)) | ((z >= high) & (slope < 0))
-        return Optimum(z / scales, run, np.where(outwards, 0.0, slope))
+        slope = form.gradient(run, values, end) / scales
+        margin = BOUND_ROUNDING * (high - low)
+        outwards = ((values <= low + margin) & (slope > 0)) | (
+            (values >= high - margin) & (slope < 0)
+        )
+        return Optimum(values, run, np.where(outwards, 0.0, slope))
 
     def soonest(self, form: Form, end: float, values: np.ndarray) -> tuple[float, Optimum]:
         """Find the final time at which the least error equals the goal, by Newton's method."""
