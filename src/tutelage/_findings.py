@@ -58,8 +58,8 @@ def formatted(value: Any, reason: str = "") -> str:
     >>> from tutelage.averages import Estimate
     >>> formatted(Estimate(2.0, 1e-9)), formatted(0.1 + 0.2), formatted(None, "there is no saddle")
     ('2 ± 1e-09', '0.3', 'none: there is no saddle')
-    >>> formatted(Estimate(1068.52105, 1e-3))
-    '1068.5211 ± 0.001'
+    >>> formatted(Estimate(1068.52105, 1e-3)), formatted((1.6875389974e-14, 0.0))
+    ('1068.5211 ± 0.001', '(1.68754e-14, 0)')
     """
     if value is None:
         return f"none: {reason}" if reason else "none"
@@ -75,7 +75,11 @@ def formatted(value: Any, reason: str = "") -> str:
         return _array(value)
     if isinstance(value, tuple) and len(value) > MOST_ENTRIES:
         return f"{len(value)} values"
+    if isinstance(value, tuple) and any(isinstance(x, float) for x in value):
+        value = f"({', '.join(map(formatted, value))})"
     text = repr(value) if not isinstance(value, str) else value
+    if isinstance(value, Mapping) and len(text) > LONGEST_LINE:
+        return ", ".join(map(str, value))
     return text if len(text) <= LONGEST_LINE or "\n" in text else type(value).__name__
 
 
