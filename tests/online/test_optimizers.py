@@ -10,6 +10,11 @@ from tutelage._jax import jax, jnp
 from tutelage.model.optimizers import RELATIVE_EPSILON
 from tutelage.online.flow import Flow
 
+
+class OwnRule(tl.optimizers.Plain):
+    """A rule of the user's own, of which the equations know nothing."""
+
+
 START = tl.Overlaps([[0.5, 0.1], [0.1, 0.4]], [[0.2, 0.1], [0.0, 0.3]], np.eye(2))
 OPTIMIZERS = {
     "plain": tl.optimizers.Plain(),
@@ -171,6 +176,9 @@ def test_networks_of_several_sizes_have_these_overlaps(name, g, N, batch, steps,
         ("sign descent", "scales each coordinate"),
         (None, "one of tl.optimizers"),
         (0.9, "one of tl.optimizers"),
+        ("muon", r"one of tl.optimizers.*Try: tl\.optimizers\.Muon\(\)"),
+        (tl.optimizers.Normalized, r"one of tl.optimizers.*Try: tl\.optimizers\.Normalized\(\)"),
+        (OwnRule(), "one of tl.optimizers, whose steps have a map"),
     ],
 )
 def test_optimizers_that_do_not_close_are_refused_with_the_reason(optimizer, words):

@@ -75,7 +75,7 @@ class Normalized(Optimizer):
     normalizes = True
 
     @validated
-    def __init__(self, epsilon: float | None = None):
+    def __init__(self, *, epsilon: float | None = None):
         self.momentum, self.epsilon = 0.0, _epsilon(epsilon)
 
 
@@ -94,7 +94,7 @@ class Muon(Optimizer):
     normalizes = True
 
     @validated
-    def __init__(self, epsilon: float | None = None, momentum: float = 0.0):
+    def __init__(self, *, epsilon: float | None = None, momentum: float = 0.0):
         self.momentum, self.epsilon = _momentum(momentum), _epsilon(epsilon)
 
 
@@ -117,15 +117,21 @@ def check_optimizer(value: object) -> None:
     """Check for an `Optimizer`; say why optimizers that scale coordinates do not close the
     equations.
     """
-    if isinstance(value, Optimizer) and type(value) is not Optimizer:
+    if type(value) in RULES:
         return
     kind = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
-    if any(word in str(kind).lower() for word in COORDINATE_WISE):
+    name = str(kind).lower()
+    hint = "tl.optimizers.Momentum(0.9), Normalized() or Muon()"
+    if any(word in name for word in COORDINATE_WISE):
         allowed = (
             "it rescales each coordinate of a weight vector; overlaps do not "
             "contain coordinates, so the equations do not close"
         )
     else:
-        allowed = "it has to be one of tl.optimizers"
-    hint = "tl.optimizers.Momentum(0.9), Normalized() or Muon()"
+        allowed = "it has to be one of tl.optimizers, whose steps have a map of the overlaps"
+        meant = [rule.__name__ for rule in RULES if rule.__name__.lower() == name]
+        hint = f"tl.optimizers.{meant[0]}()" if meant else hint
     raise InputError("optimizer", short_repr(value), allowed, hint)
+
+
+RULES = (Plain, Momentum, Normalized, Muon)
