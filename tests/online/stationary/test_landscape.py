@@ -249,6 +249,24 @@ def test_the_number_of_families_is_known_before_they_are_built(students, teacher
         assert starts == count if students <= teachers else 0 <= count - starts <= 4
 
 
+def test_the_memory_of_a_landscape_grows_as_measured():
+    """The law by its powers, and three peaks measured in fresh processes."""
+    from tutelage.online.stationary.landscape import descent_bytes, newton_bytes
+
+    assert (
+        newton_bytes(40, 80, True) == newton_bytes(80, 40, True) == 4 * newton_bytes(40, 40, True)
+    )
+    rest = [newton_bytes(K, K, False) - newton_bytes(K, K, True) for K in (40, 80)]
+    assert rest[1] == 16 * rest[0] > 0
+    assert descent_bytes(80, 80, 81) == 2 * descent_bytes(40, 40, 162)
+    for estimate, mebibytes in (
+        (newton_bytes(40, 40, True), 132.7),
+        (newton_bytes(24, 24, False), 139.1),
+        (descent_bytes(80, 80, 162), 342.4),
+    ):
+        assert 0.5 * estimate < mebibytes * 2**20 <= estimate
+
+
 def test_a_committee_whose_families_take_days_is_refused_before_any_work(monkeypatch):
     """Memory alone would let it pass; the suggested number of units passes."""
     from tutelage.online.stationary import landscape as module

@@ -26,16 +26,18 @@ from tutelage.online.stationary.landscape_descent import (
     settle,
 )
 from tutelage.online.stationary.landscape_families import BLOCKS, STEPS_PER_BLOCK, family_count
+from tutelage.online.stationary.landscape_gradient import straight_lines
 from tutelage.online.stationary.landscape_names import family, multiplicity
 from tutelage.runs.checkpoint import Checkpoint, digest
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import recorded
 from tutelage.runs.seed import check_seed
 
-# Number of arrays of the size of the Hessian that Newton's method stores.
-HESSIANS_IN_MEMORY = 8
-# Number of arrays over all pairs of units that a gradient step stores for each state.
-PAIR_ARRAYS_IN_MEMORY = 4
+# A landscape of K students and M teachers takes 8 bytes times 8 (KM)² in Newton's method,
+# 15 KM(K+M)² in addition if units are not two straight lines, and 12 (K+M)² for each state in
+# gradient steps.  The largest resident memory of fresh processes, less that of three units, is 0.35
+# to 1 of this for K and M from 15 to 120 (benchmarks/landscape_memory.py).
+HESSIANS_IN_MEMORY, TANGENTS_IN_MEMORY, PAIR_ARRAYS_IN_MEMORY = 8, 15, 12
 # A slow estimate of the time before the first random start, which no checkpoint saves: pairs of
 # units per second in gradient steps, operations per second in Newton's method, and Newton steps
 # for each family.  Committees for which it is longer are refused.
@@ -97,9 +99,7 @@ def landscape(
     finite_number("scale", scale, above=0.0, hint="scale=1.0")
     check_seed(seed)
     K, M = scenario.K, scenario.M
-    # The Hessian in the span of the teachers decides how large a committee may be.
-    sizes = 8 * HESSIANS_IN_MEMORY
-    check_memory("the units of the student", K, lambda K: sizes * (K * M) ** 2, "the Hessian")
+    _check_memory(scenario, count)
     _check_time(scenario)
     atlas = Atlas(scenario)
     d = _dimension(dimension, K, atlas.landscape.teachers.shape[1])
@@ -147,20 +147,36 @@ def check_landscape(scenario: Scenario, argument: str = "scenario") -> None:
         raise InputError(argument, f"student {numbers} with the readout 0", allowed, "fewer units")
 
 
+def newton_bytes(K: int, M: int, lines: bool) -> float:
+    """Return the memory of Newton's method; ``lines``: units are two straight lines."""
+    tangents = 0 if lines else TANGENTS_IN_MEMORY * K * M * (K + M) ** 2
+    return 8 * (HESSIANS_IN_MEMORY * (K * M) ** 2 + tangents)
+
+
+def descent_bytes(K: int, M: int, states: int) -> float:
+    """Return the memory of gradient steps of a batch of states."""
+    return 8 * PAIR_ARRAYS_IN_MEMORY * states * (K + M) ** 2
+
+
+def _check_memory(scenario: Scenario, starts: int) -> None:
+    """Refuse committees whose curvatures or symmetric families do not fit in memory."""
+    K, M, lines = scenario.K, scenario.M, straight_lines(scenario)
+    states = max(family_count(scenario), min(starts, RUNS_PER_BATCH))
+    units = "the units of the student"
+    check_memory(units, K, lambda K: newton_bytes(K, M, lines), "the Hessian")
+    check_memory(units, K, lambda K: descent_bytes(K, M, states), "the overlaps of all units")
+
+
 def _check_time(scenario: Scenario) -> None:
-    """Refuse committees whose symmetric families take too much memory or time."""
+    """Refuse committees whose symmetric families take too much time."""
     K, M = scenario.K, scenario.M
     families = family_count(scenario)
-
-    def pair_bytes(K: int) -> float:
-        return 8 * PAIR_ARRAYS_IN_MEMORY * min(families, RUNS_PER_BATCH) * K * (K + M)
 
     def hours(K: int) -> float:
         steps = families * BLOCKS * STEPS_PER_BLOCK * K * (K + M) / PAIRS_PER_SECOND
         newton = families * NEWTON_STEPS_EACH * (K * M) ** 3 / OPERATIONS_PER_SECOND
         return (steps + newton) / 3600
 
-    check_memory("the units of the student", K, pair_bytes, "the overlaps of all units")
     if hours(K) > MAX_HOURS:
         largest = bisect_left(range(K), True, key=lambda units: hours(units) > MAX_HOURS) - 1
         smaller = f"{largest} units or fewer" if largest > 0 else "fewer teachers"

@@ -179,6 +179,11 @@ def _kind(scenario: Scenario) -> Kind:
     return "erf" if all(f is not None and f.is_error_function for f in forms) else "other"
 
 
+def straight_lines(scenario: Scenario) -> bool:
+    """Return whether the averages of all units are those of two straight lines."""
+    return _kind(scenario) == "lines"
+
+
 def _amplitudes(unit: Activation, kind: Kind) -> tuple[float, float]:
     """Return m and d, or o and e."""
     if kind not in ("lines", "erf"):
