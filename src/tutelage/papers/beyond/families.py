@@ -33,8 +33,8 @@ MOST_DISTINCT = 48
 # Committees whose minima are followed, and the scenarios at the ends of the paths.
 FOLLOWED = (6, 8, 10)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
-# Learning rates: the first of a branch, the largest, and the number of its points.
-FIRST_RATE, LARGEST_RATE, RATE_POINTS = 0.02, 2.0, 40
+# Learning rates: the first of a branch, the largest, the number of its points, and their distance.
+FIRST_RATE, LARGEST_RATE, RATE_POINTS, RATE_STEP = 0.02, 2.0, 28, 0.3
 SAME_EIGENVALUE, ROOT_ACCURACY = 1e-6, 1e-9
 BECOMES_SADDLE = "becomes a saddle"
 SOLVED = 1e-10
@@ -229,7 +229,7 @@ def _rate_of(case: tuple[int, str]) -> xr.Dataset:
 def follow_in_rate(scenario: Scenario, state: Overlaps) -> dict[str, Any]:
     """Follow a minimum as η grows until an eigenvalue vanishes; say where, and how it opens."""
     along = online.branch(
-        scenario, state, FIRST_RATE, until=LARGEST_RATE, step=0.1, max_steps=RATE_POINTS
+        scenario, state, FIRST_RATE, until=LARGEST_RATE, step=RATE_STEP, max_steps=RATE_POINTS
     )
     eta, largest = along.learning_rate.values, along.eigenvalue.values.max(axis=1)
     unstable = np.flatnonzero(largest > 0)
