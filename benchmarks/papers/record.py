@@ -1,4 +1,4 @@
-"""Compute long runs of the papers on a CPU, and store them in the package.
+"""Compute long runs of the papers, and store them in the package.
 
     python benchmarks/papers/record.py PAPER NAME
 
@@ -14,8 +14,9 @@ is refused if there is none.
 
 With the environment variable TUTELAGE_PARTS=FOLDER some runs save their parts there, and the same
 command continues, with the same sources only; TUTELAGE_PROCESSES is the number of processes that
-compute their parts.  ``python benchmarks/gpu/tian2020.py`` does the same
-for the trainings of tian2020.
+compute their parts.
+
+``python benchmarks/gpu/tian2020.py`` records the other trainings of tian2020.
 """
 
 import argparse
@@ -40,8 +41,9 @@ from tutelage.papers.beyond import (
     search,
     temperature_runs,
 )
-from tutelage.papers.milletari2019 import architectures, widths
+from tutelage.papers.milletari2019 import architectures, descent, digits, widths
 from tutelage.papers.oostwal2019 import escape
+from tutelage.papers.tian2020 import trainings
 
 # What computes each file, and its seeds in words.
 RECORDS = {
@@ -58,9 +60,12 @@ RECORDS = {
     ("beyond", "search"): (search.searched, str(search.SEED)),
     ("beyond", "temperature"): (temperature_runs.measured, "1"),
     ("beyond", "units"): (families.units, str(families.SEED)),
+    ("milletari2019", "descent"): (descent.measured, "0 to 84 in steps of 12"),
+    ("milletari2019", "digits"): (digits.measured, "0"),
     ("milletari2019", "stuck"): (architectures.stuck_runs, "0 to 3150 in steps of 50"),
     ("milletari2019", "widths"): (widths.measured, "0"),
     ("oostwal2019", "escape"): (escape.measured, "N"),
+    ("tian2020", "equal"): (trainings.equal, str(trainings.SEED_EQUAL)),
 }
 
 
@@ -121,7 +126,9 @@ def commit_of(tree):
 
 
 def machine():
-    """Return the number of cores and the processor."""
+    """Return the name of the GPU, or the number of cores and the processor."""
+    if jax.default_backend() != "cpu":
+        return str(jax.devices()[0].device_kind)
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{os.cpu_count()} cores, {names[0] if names else platform.processor()}"
