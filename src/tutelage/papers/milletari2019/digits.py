@@ -43,13 +43,15 @@ def measured() -> xr.Dataset:
         part.rename({old: f"{name}_{old}" for old in {*part.variables, *part.dims} - {"run"}})
         for name, part in zip(cases, parts, strict=True)
     ]
-    return xr.merge(named, combine_attrs="drop")
+    return xr.merge(named, combine_attrs="override")
 
 
 def _part(setting: Setting, unit: str) -> xr.Dataset:
     run = _trained(setting, unit)
-    end = run["eigenvalues"].transpose("run", "epoch", "eigenvalue").values[:, -1]
-    return run[CURVES].assign({END: (("run", "eigenvalue"), end.astype(np.float32))}).drop_attrs()
+    λ = run["eigenvalues"].transpose("run", "epoch", "eigenvalue")
+    attrs = {**λ.attrs, "tolerance": float(run.attrs["tolerance"])}
+    end = (("run", "eigenvalue"), λ.values[:, -1].astype(np.float32), attrs)
+    return run[CURVES].assign({END: end}).drop_attrs(deep=False)
 
 
 def _trained(setting: Setting, unit: str) -> xr.Dataset:
@@ -65,11 +67,13 @@ def _loaded(name: str) -> xr.Dataset:
     data, start = recorded.load_recorded(KEY, "digits"), f"{name}_"
     part = data[[variable for variable in data.variables if str(variable).startswith(start)]]
     names = {*part.variables, *part.dims} - {"run"}
-    part = part.rename({old: str(old).removeprefix(start) for old in names}).drop_attrs()
-    curves, end = part[CURVES], part[END].transpose("run", "eigenvalue").values
-    λ = np.full((end.shape[0], curves.sizes["epoch"], end.shape[1]), np.nan, np.float32)
-    λ[:, -1] = end
-    return curves.assign(eigenvalues=(("run", "epoch", "eigenvalue"), λ))
+    part = part.rename({old: str(old).removeprefix(start) for old in names})
+    end = part[END].transpose("run", "eigenvalue")
+    λ = np.full((end.shape[0], part.sizes["epoch"], end.shape[1]), np.nan, np.float32)
+    λ[:, -1] = end.values
+    eigenvalues = (("run", "epoch", "eigenvalue"), λ, {"long_name": end.attrs["long_name"]})
+    curves = part[CURVES].assign(eigenvalues=eigenvalues)
+    return curves.drop_attrs(deep=False).assign_attrs(tolerance=end.attrs["tolerance"])
 
 
 def _name(setting: Setting, unit: str) -> str:

@@ -63,9 +63,10 @@ L1_NOTE = (
 )
 NORMALIZATION_NOTE = (
     "milletari2019, eq. (3): the product of the Z over examples and the factor m⁻¹ do not belong "
-    "together. From P(x) = m⁻¹ Σ_μ δ(x - x_μ) follows the mean m⁻¹ Σ_μ exp(...)/Π_i Z_iμ over "
-    "examples, whose sum over the states is 1; the printed expression divides each term by the "
-    "product of the Z of all m examples."
+    "together. Eq. (1) has the product of δ(x - x_μ) over examples, which is no distribution of x. "
+    "With their mean in its place, P(s) is the mean of exp(...)/Π_i Z_iμ over examples, and its "
+    "sum over the states is 1. The printed value is that of eq. (3) with the product of the Z of "
+    "all examples, and the numerator, whose μ stays free, summed over examples."
 )
 
 
