@@ -60,7 +60,7 @@ RECORDS = {
     ("beyond", "search"): (search.searched, str(search.SEED)),
     ("beyond", "temperature"): (temperature_runs.measured, "1"),
     ("beyond", "units"): (families.units, str(families.SEED)),
-    ("milletari2019", "descent"): (descent.measured, "0 to 84 in steps of 12"),
+    ("milletari2019", "descent"): (descent.measured, "0 to 36 in steps of 12"),
     ("milletari2019", "digits"): (digits.measured, "0"),
     ("milletari2019", "stuck"): (architectures.stuck_runs, "0 to 3150 in steps of 50"),
     ("milletari2019", "widths"): (widths.measured, "0"),

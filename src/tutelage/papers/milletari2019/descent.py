@@ -21,7 +21,7 @@ from tutelage.papers.section import Figure
 from tutelage.papers.sequential import decide_in_stages
 
 COMPARED = ("Swish", "ReLU")
-CHUNK, STAGES = 12, 4  # networks with one seed; each stage doubles the networks
+CHUNK, STAGES = 12, 3  # networks with one seed; each stage doubles the networks
 RUNS = CHUNK * 2 ** (STAGES - 1)
 ITEM = "App. B, digits, 64-25-10: α at the end, Swish less ReLU"
 PARTS = {
@@ -41,9 +41,7 @@ def fewer(full: bool) -> Iterator[Row | Figure]:
 
 def measured() -> xr.Dataset:
     """Return α at the end of the training over setting, unit, run and threshold for negative."""
-    parts = recorded.in_parts(
-        "descent", PARTS, lambda name: xr.Dataset({"part": _part(*PARTS[name])})
-    )
+    parts = recorded.in_parts("descent", PARTS, _part)
     alpha = np.array([part["part"].values for part in parts])
     shape = (len(SETTINGS), len(COMPARED), RUNS, len(NEGATIVE))
     return xr.Dataset(
@@ -56,13 +54,15 @@ def measured() -> xr.Dataset:
     )
 
 
-def _part(setting: int, unit: str, seed: int) -> tuple[tuple[str, str], np.ndarray]:
+def _part(name: str) -> xr.Dataset:
     """Train the networks of one seed; networks of both units begin with the same weights."""
+    setting, unit, seed = PARTS[name]
     chosen = SETTINGS[setting]
     end = (chosen.full["digits", DIGITS],)
     run = trained(chosen, "digits", DIGITS, unit, *end, CHUNK, end, end, seed)
     λ = run["eigenvalues"].transpose("run", "epoch", "eigenvalue").values[:, -1]
-    return ("run", "count"), np.stack([α(λ) for α in NEGATIVE.values()], axis=-1)
+    counts = np.stack([α(λ) for α in NEGATIVE.values()], axis=-1)
+    return xr.Dataset({"part": (("run", "count"), counts)})
 
 
 def _row(data: xr.Dataset) -> Row:

@@ -27,6 +27,15 @@ CURVES = ["loss", "zero_residuals", "negative_fraction", "zero_fraction"]
 END = "end"  # the eigenvalues at the end, in float32
 
 
+def _name(setting: Setting, unit: str) -> str:
+    """Return the name of a part, such as "authors_Swish"."""
+    owner, _, _ = setting.name.partition("'")
+    return f"{owner}_{unit}"
+
+
+CASES = {_name(setting, unit): (setting, unit) for setting in SETTINGS for unit in UNITS}
+
+
 def digits(unit: str, full: bool, setting: Setting) -> xr.Dataset:
     """Return the networks of Fig. 2: recorded ones, or with ``full`` trained again.
 
@@ -37,17 +46,16 @@ def digits(unit: str, full: bool, setting: Setting) -> xr.Dataset:
 
 def measured() -> xr.Dataset:
     """Train all networks, and return the content of ``recorded/digits.nc``."""
-    cases = {_name(setting, unit): (setting, unit) for setting in SETTINGS for unit in UNITS}
-    parts = recorded.in_parts("digits", cases, lambda name: _part(*cases[name]))
+    parts = recorded.in_parts("digits", CASES, _part)
     named = [
         part.rename({old: f"{name}_{old}" for old in {*part.variables, *part.dims} - {"run"}})
-        for name, part in zip(cases, parts, strict=True)
+        for name, part in zip(CASES, parts, strict=True)
     ]
     return xr.merge(named, combine_attrs="override")
 
 
-def _part(setting: Setting, unit: str) -> xr.Dataset:
-    run = _trained(setting, unit)
+def _part(name: str) -> xr.Dataset:
+    run = _trained(*CASES[name])
     λ = run["eigenvalues"].transpose("run", "epoch", "eigenvalue")
     attrs = {**λ.attrs, "tolerance": float(run.attrs["tolerance"])}
     end = (("run", "eigenvalue"), λ.values[:, -1].astype(np.float32), attrs)
@@ -74,9 +82,3 @@ def _loaded(name: str) -> xr.Dataset:
     eigenvalues = (("run", "epoch", "eigenvalue"), λ, {"long_name": end.attrs["long_name"]})
     curves = part[CURVES].assign(eigenvalues=eigenvalues)
     return curves.drop_attrs(deep=False).assign_attrs(tolerance=end.attrs["tolerance"])
-
-
-def _name(setting: Setting, unit: str) -> str:
-    """Return the name of a part, such as "authors_Swish"."""
-    owner, _, _ = setting.name.partition("'")
-    return f"{owner}_{unit}"
