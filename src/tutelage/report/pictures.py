@@ -41,7 +41,7 @@ def save(figure: Figure, stem: str, folder: Path) -> PictureFiles:
         for suffix, metadata in METADATA.items():
             with files.replacing(folder / f"{stem}.{suffix}", follow_link=False) as file:
                 figure.picture.savefig(file, dpi=150, metadata=metadata)
-            # All formats have the layout of the first one; Matplotlib would repeat it twice in each.
+            # All formats have the layout of the first one: Matplotlib would compute it for each.
             figure.picture.set_layout_engine("none")
     data = [_save_data(dataset, part, stem, folder) for part, dataset in figure.data.items()]
     film = _save_film(figure.film, stem, folder) if figure.film is not None else ""
