@@ -119,6 +119,7 @@ def test_levels_and_curvatures_of_six_units_by_numpy(atlas):
     [
         (20, 20, ("1 anti-aligned", "10 anti-aligned", "20 anti-aligned, separate")),
         (18, 17, ("3 anti-aligned, 1 spread over 3 teachers",)),
+        (21, 20, ("3 anti-aligned, 1 spread over 3 teachers",)),
     ],
 )
 def test_levels_and_curvatures_of_many_units_by_numpy(atlas, units, teachers, names):
