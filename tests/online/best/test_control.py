@@ -179,6 +179,21 @@ def test_a_search_continues_from_its_checkpoint(tmp_path):
 
 
 @pytest.mark.slow
+def test_constant_rates_and_pieces_are_special_cases():
+    """More pieces are sooner, and the best of all schedules, in closed form, is the soonest."""
+    error, bounds = 0.02, (0.05, 4.0)
+    case = (NOISY, LINEAR_START)
+    constant = tl.online.best_learning_rate(*case, error, bounds=bounds).time.value
+    pieces = [
+        tl.online.best_schedule(*case, error, pieces=n, bounds=bounds).time.value for n in (1, 2, 6)
+    ]
+    controls = {"learning_rate": bounds}
+    best = tl.online.best_control(*case, error=error, controls=controls, knots=20).time
+    assert pieces[0] == constant > pieces[1] > pieces[2] > best.value
+    assert abs(best.value - passage(2 * error)) < best.error < 1e-4
+
+
+@pytest.mark.slow
 def test_an_interrupted_search_keeps_the_finished_searches(tmp_path, monkeypatch):
     """Ctrl-C in the third search: the first two are not made again, and the result is the same."""
     options = {"until": 3.0, "knots": 8}
