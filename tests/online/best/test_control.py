@@ -151,6 +151,13 @@ def test_an_error_below_the_reach_of_a_bound_is_reported():
 
 
 @pytest.mark.slow
+def test_an_error_is_reached_that_needs_a_smaller_constant_rate_than_those_tried_first():
+    """A constant rate ends at ε_g = ης²/(4 - 2η), which is 0.0024 at 1/80 of the bound."""
+    best = tl.online.best_control(NOISY, LINEAR_START, error=2e-3, knots=20).time
+    assert abs(best.value - passage(4e-3)) < best.error < 0.1
+
+
+@pytest.mark.slow
 def test_an_end_on_the_plateau_is_refused_with_one_that_fits():
     with pytest.raises(
         InputError, match=r"until: got 20, but .* plateau .*: until=(\d+)"

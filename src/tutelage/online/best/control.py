@@ -151,7 +151,7 @@ def best_control(
     check_seed(seed)
     count = positive_integer("knots", knots, "80")
     if count < 4:
-        raise InputError("knots", f"{count}", "a schedule has at least 4 intervals", "80")
+        raise InputError("knots", f"{count}", "a schedule has at least 4 intervals", "knots=80")
     learns = "readout_rate" in box or bool(readout_rate)
     flow = Flow(scenario, method, batch=batch, readout_rate=float(learns))
     fixed = {"learning_rate": learning_rate, "readout_rate": readout_rate}

@@ -15,6 +15,8 @@ from tutelage.online.steps import Steps, steps
 FINE_TOLERANCE, COARSE_TOLERANCE = 1e-10, 1e-8
 # Number of constant learning rates to scan first, and the smallest of them relative to the bound.
 SCANNED_RATES, SMALLEST_SHARE = 25, 0.0125
+# Number of smaller rates to try if none of these reaches the error, and the factor of the smallest.
+SMALLER_RATES, SMALLEST_FACTOR = 12, 0.003
 # The fixed steps of the search: at least this many, and no larger error in ln ε_g.
 FEWEST_STEPS, MOST_STEPS, STEP_ERROR = 256, 8192, 1e-4
 # Size of the random factors of a first guess, as the standard deviation of their logarithm.
@@ -41,6 +43,28 @@ def best_constant(search: Search) -> Constant:
     error first.
     """
     tried = _constant_controls(search)
+    marks, errors = _tried(search, tried)
+    if search.error is not None and not np.any(np.isfinite(marks)):
+        smaller = _smaller_rates(search, tried)
+        if len(smaller):
+            of_smaller = _tried(search, smaller)
+            tried = np.concatenate([smaller, tried])
+            marks, errors = (
+                np.concatenate([x, y]) for x, y in zip(of_smaller, (marks, errors), strict=True)
+            )
+    best = int(np.argmin(marks))
+    if not np.isfinite(marks[best]):
+        raise _unreached(search, tried, errors)
+    end = float(marks[best]) if search.until is None else float(search.until)
+    rates = tried[:, search.system.names.index("learning_rate")] if len(tried) > 1 else np.zeros(1)
+    valley = float(rates[max(best - 1, 0)]), float(rates[min(best + 1, len(tried) - 1)])
+    return Constant(tried[best], end, valley)
+
+
+def _tried(search: Search, tried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return when each of some constant controls reaches the error, or the least error with it if
+    the end is fixed; and the least errors.
+    """
     limit = LONGEST_TIME if search.until is None else float(search.until)
     marks, errors = np.full(len(tried), np.inf), np.full(len(tried), np.inf)
     for j, values in enumerate(tried):
@@ -49,12 +73,22 @@ def best_constant(search: Search) -> Constant:
         marks[j] = errors[j] if search.error is None else first_passage(run, search.error)
         if search.error is not None:
             limit = min(limit, 2 * marks[j])
-    best = int(np.argmin(marks))
-    if not np.isfinite(marks[best]):
-        raise _unreached(search, tried, errors)
-    rates = tried[:, search.system.names.index("learning_rate")] if len(tried) > 1 else np.zeros(1)
-    valley = float(rates[max(best - 1, 0)]), float(rates[min(best + 1, len(tried) - 1)])
-    return Constant(tried[best], float(marks[best] if search.until is None else limit), valley)
+    return marks, errors
+
+
+def _smaller_rates(search: Search, tried: np.ndarray) -> Float[np.ndarray, "n m"]:
+    """Return constant controls with smaller learning rates, as far as the bounds allow: with label
+    noise the error that a constant rate reaches is proportional to this rate.
+    """
+    names = search.system.names
+    if "learning_rate" not in names:
+        return tried[:0]
+    i = names.index("learning_rate")
+    low, largest = float(search.bounds[i, 0]), float(tried[0, i])
+    rates = np.geomspace(max(low, SMALLEST_FACTOR * largest), largest, SMALLER_RATES + 1)[:-1]
+    smaller = np.tile(tried[0], (len(rates), 1))
+    smaller[:, i] = rates
+    return smaller if low < largest else tried[:0]
 
 
 def _constant_controls(search: Search) -> Float[np.ndarray, "n m"]:
