@@ -234,6 +234,19 @@ def test_the_landscape_is_printed_saved_and_drawn_in_place_of_a_run(run, tmp_pat
     assert code == 2 and "--landscape" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "option", "hint"),
+    [
+        (("--activation", "linear"), "--activation", "--activation relu"),
+        (("--weight-decay", "0.1"), "--landscape", "--fixed-points"),
+        (("--readout", "1,0"), "--readout", "--readout 1,1"),
+    ],
+)
+def test_a_landscape_that_does_not_exist_is_refused_by_options(run, options, option, hint):
+    code, _, err = run("online", "--landscape", "4", *options)
+    assert code == 2 and err.startswith(f"tutelage: {option}: got") and f"Try: {hint}" in err
+
+
 def test_a_landscape_continues_from_its_checkpoint(run, tmp_path):
     file = tmp_path / "minima.npz"
     asked = ["online", "--landscape", "4", "--checkpoint", str(file)]

@@ -23,6 +23,15 @@ CRITICAL = {
     "loses_stability": "final state unstable above",
     "diverges": "norms diverge above",
 }
+# Hints of `tl.online.landscape`, and the option and the hint of this command for each.
+LANDSCAPE_HINTS = {
+    "tl.ReLU(), tl.Erf() or tl.GELU()": ("--activation", "--activation relu"),
+    "tl.online.fixed_points at a rate η > 0": (
+        "--landscape",
+        "--fixed-points instead of --landscape",
+    ),
+    "fewer units": ("--readout", "--readout 1,1, or a smaller --student"),
+}
 UNSTABLE = (
     "Runs leave an unstable point at the rate of the largest λ. To see where "
     "they go: tutelage online with --start-q and --start-r next to it."
@@ -201,7 +210,13 @@ def _show_landscape(
 
     with files:
         file = None if checkpoint is None else str(checkpoint)
-        minima = landscape(scenario, starts=starts, checkpoint=file, progress=True)
+        try:
+            minima = landscape(scenario, starts=starts, checkpoint=file, progress=True)
+        except InputError as problem:
+            if problem.hint not in LANDSCAPE_HINTS:
+                raise
+            option, hint = LANDSCAPE_HINTS[problem.hint]
+            raise InputError(option, problem.received, problem.allowed, hint) from None
         files.save(minima, "the minima")
         files.draw(lambda figures: figures.landscape(minima).figure)
         if as_json:
