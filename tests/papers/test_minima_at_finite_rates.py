@@ -15,6 +15,7 @@ from scipy.special import ndtr, owens_t
 import tutelage as tl
 from tutelage.online import linearization
 from tutelage.papers import recorded
+from tutelage.papers.beyond import landscape, search
 
 RADII, ANGLES = 28, 28
 
@@ -90,10 +91,10 @@ def noise(C, signs, i, k):
     return total
 
 
-def first_order(Q, R):
-    """⟨δ_i y_n⟩ and ⟨δ_i x_k + δ_k x_i⟩ for teachers with T = 1."""
+def first_order(Q, R, T=None):
+    """⟨δ_i y_n⟩ and ⟨δ_i x_k + δ_k x_i⟩, for teachers with T = 1 by default."""
     K, M = R.shape
-    C = np.block([[Q, R], [R.T, np.eye(M)]])
+    C = np.block([[Q, R], [R.T, np.eye(M) if T is None else T]])
     signs = np.repeat([-1.0, 1.0], [K, M])
     size = np.sqrt(np.outer(np.diag(Q), np.diag(C)))
     angle = np.arccos(np.clip(C[:K] / size, -1, 1))
@@ -109,8 +110,9 @@ def first_order(Q, R):
 class Family:
     """Students in groups of equal units; each has one teacher as its partner."""
 
-    def __init__(self, groups):
+    def __init__(self, groups, T=None):
         g, n = np.array(groups), np.arange(len(groups))
+        self.T = np.eye(len(g)) if T is None else T
         own = n[:, None] == n
         pair = np.sort(np.stack(np.broadcast_arrays(g[:, None], g)), axis=0)
         self.of_R = np.unique((g[:, None] * 8 + g) * 2 + own, return_inverse=True)[1]
@@ -130,8 +132,8 @@ class Family:
         """The rates of change of the numbers, in units of η."""
         Q, R = self.state(x)
         K = len(Q)
-        f, h = first_order(Q, R)
-        C = np.block([[Q, R], [R.T, np.eye(K)]])
+        f, h = first_order(Q, R, self.T)
+        C = np.block([[Q, R], [R.T, self.T]])
         signs = np.repeat([-1.0, 1.0], K)
         places = [np.argwhere(self.of_Q == j)[0] for j in range(self.of_Q.max() + 1)]
         second = [h[i, k] + eta * noise(C, signs, i, k) for i, k in places]
@@ -242,3 +244,43 @@ def test_a_minimum_with_one_anti_aligned_unit_ends_where_its_rate_is_largest(at_
     assert one.ended.item() == "fold"
     rate = largest_rate(family, x, 0.5, family.of_R[-1, -1], 0.02)
     assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
+
+
+def largest_eigenvalue(family, x, eta, step=1e-4):
+    """The largest eigenvalue of the rates within a family, by differences of fourth order."""
+    columns = []
+    for unit in np.eye(len(x)):
+        near, far = (
+            family.rates(x + h * unit, eta) - family.rates(x - h * unit, eta)
+            for h in (step, 2 * step)
+        )
+        columns.append((8 * near - far) / (12 * step))
+    return np.max(np.linalg.eigvals(np.array(columns).T).real)
+
+
+@pytest.mark.slow
+def test_powells_method_finds_no_other_fixed_point_of_citton2025():
+    """Random starts at η = 1.1, where all four recorded branches have fixed points."""
+    eta, rng = 1.1, np.random.default_rng(3)
+    T = np.diag([1.0, 2.0])
+    family = Family([0, 1], T)
+    known, _ = search.known_points(eta)
+    ends = 0
+    for _ in range(60):
+        J = search.random_students(rng) if rng.uniform() < 0.5 else search.along_teachers(rng)
+        Q, R = J @ J.T, J[:, :2] @ np.sqrt(T)
+        with np.errstate(all="ignore"):
+            x, info, done, _ = fsolve(
+                family.rates, family.numbers(Q, R), args=(eta,), full_output=True, xtol=1e-11
+            )
+        Q, R = family.state(x)
+        covariance = np.block([[Q, R], [R.T, T]])
+        if done != 1 or not np.max(np.abs(info["fvec"])) < 1e-9:
+            continue
+        if np.linalg.eigvalsh(covariance)[0] < -1e-9 * np.max(Q):
+            continue
+        ends += 1
+        state = tl.Overlaps(Q=Q, R=R, T=T, rounding=1e-6)
+        gaps = [landscape.distance(state, one) for one in known]
+        assert min(gaps) < 1e-3 * max(1.0, np.max(Q))
+    assert ends >= 3
