@@ -73,6 +73,9 @@ MAX_SUM_OF_PRODUCTS = 2048
 _has_ordered_sums: ContextVar[bool] = ContextVar("ordered_sums", default=False)
 # The number of terms up to which such a sum is written out; more terms are a loop.
 MAX_ADDITIONS = 64
+# Arrays of JAX by their contents, the largest number of them, and of entries of each.
+_small_arrays: dict[tuple[Any, ...], jax.Array] = {}
+MAX_CACHED_ARRAYS, MAX_CACHED_SIZE = 256, 256
 
 
 def numbers_to_arrays(tree: Tree) -> Tree:
@@ -87,10 +90,24 @@ def numbers_to_arrays(tree: Tree) -> Tree:
 def jax_array(array: np.ndarray) -> jax.Array:
     """Copy to an array of JAX without compiling; ``jnp.asarray`` compiles once per shape.
 
+    Equal small arrays are one array: JAX takes 40 μs to make it, a quarter of the time of a
+    scenario, and 100 μs after other work.
+
     >>> jax_array(np.eye(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return jax.device_put(np.array(array))
+    if array.size > MAX_CACHED_SIZE:
+        return jax.device_put(np.array(array))
+    key = (array.tobytes(), array.dtype.str, array.shape, jax.config.jax_default_device)
+    cached = _small_arrays.get(key)
+    if cached is None or cached.is_deleted():
+        cached = jax.device_put(np.array(array))
+        if isinstance(cached, jax.core.Tracer):  # inside a function that is being traced
+            return cached
+        if len(_small_arrays) >= MAX_CACHED_ARRAYS:
+            _small_arrays.clear()
+        _small_arrays[key] = cached
+    return cached
 
 
 def jit_unoptimized(

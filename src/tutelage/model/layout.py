@@ -7,7 +7,7 @@ names, axes, symbols and decays from it.  Another block is a row of the table an
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from tutelage._types import AnyArray
 from tutelage.model.numbers import NUMBERS, Weights
 from tutelage.model.overlaps import Overlaps
 
+# Inverses of teacher overlaps in the cache, and the largest size of one.
+MAX_CACHED_INVERSES, MAX_CACHED_NUMBERS = 16, 1000
 # Letters of the axes in figures.
 INDICES = {"student": "i", "student_2": "k", "teacher": "n", "output": "c"}
 
@@ -197,7 +199,7 @@ def _independent(block: Block, array: AnyArray) -> AnyArray:
     """The independent entries of a block, shape (..., entries)."""
     leading = array.ndim - len(block.dimensions)
     if block.symmetric:
-        i, k = np.triu_indices(array.shape[-1])
+        i, k = upper_pairs(array.shape[-1])
         array = array[..., i, k]
     return array.reshape(*array.shape[:leading], math.prod(array.shape[leading:]))
 
@@ -214,16 +216,23 @@ def realizable(
     >>> realizable(np.array([1.0, 0.99]), np.array([[1.0]]), layout).tolist()  # R = 1, Q = 0.99
     [1.0, 1.0]
     """
-    state = np.array(vector)
-    overlaps = layout.overlaps(state, np.asarray(T))
-    shared = (
-        overlaps.R @ np.linalg.pinv(np.asarray(T), hermitian=True) @ np.swapaxes(overlaps.R, -1, -2)
-    )
+    state, T = np.array(vector), np.asarray(T, dtype=np.float64)
+    overlaps = layout.overlaps(state, T)
+    is_small = T.size <= MAX_CACHED_NUMBERS
+    inverted = _pseudoinverse if is_small else _pseudoinverse.__wrapped__
+    inverse = inverted(T.tobytes(), T.shape)
+    shared = overlaps.R @ inverse @ np.swapaxes(overlaps.R, -1, -2)
     own, directions = np.linalg.eigh(overlaps.Q - shared)
     lost = np.minimum(own, 0.0)[..., None, :] * directions @ np.swapaxes(directions, -1, -2)
-    i, k = np.triu_indices(lost.shape[-1])
+    i, k = upper_pairs(lost.shape[-1])
     state[..., layout["Q"]] -= lost[..., i, k]
     return state
+
+
+@lru_cache(MAX_CACHED_INVERSES)
+def _pseudoinverse(content: bytes, shape: tuple[int, ...]) -> Float[np.ndarray, "... M M"]:
+    """Return T⁺; the teachers are the same in many calls."""
+    return np.linalg.pinv(np.frombuffer(content).reshape(shape), hermitian=True)
 
 
 def unchecked(
@@ -236,8 +245,15 @@ def unchecked(
     return overlaps
 
 
+@cache
+def upper_pairs(K: int) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]:
+    """Return i and k of the pairs i <= k, in the order of `upper_triangle`."""
+    return np.triu_indices(K)
+
+
+@cache
 def upper_triangle(K: int) -> Int[np.ndarray, "K K"]:
     """Return the position of (i, k), and of (k, i), among the pairs i <= k."""
     position = np.zeros((K, K), dtype=int)
-    position[np.triu_indices(K)] = np.arange(K * (K + 1) // 2)
+    position[upper_pairs(K)] = np.arange(K * (K + 1) // 2)
     return np.maximum(position, position.T)

@@ -161,7 +161,7 @@ class Scenario(Numbers):
         units = (*units, *self.teacher.activation.per_run.values())
         arrays = (self.T, self.student.readout, self.teacher.readout)
         matrices = (x for x in arrays if x is not None and x.ndim == 3)
-        return [*(x for x in numbers if np.ndim(x) == 1), *units, *matrices]
+        return [*(x for x in numbers if getattr(x, "ndim", 0) == 1), *units, *matrices]
 
     @property
     def leading(self) -> tuple[int, ...]:

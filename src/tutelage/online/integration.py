@@ -1,6 +1,5 @@
 """Adaptive integration of the equations until a run ends, with the reason."""
 
-import copy
 import time
 from collections.abc import Callable
 from functools import partial, reduce
@@ -155,7 +154,7 @@ def _joined(
     times: Float[np.ndarray, " times"],
 ) -> Trajectory:
     """Join both stages of the runs that were unfinished after the first one."""
-    at_rest = np.isin(rest.outcome, (PLATEAU, NEARLY_SOLVED))
+    at_rest = (rest.outcome == PLATEAU) | (rest.outcome == NEARLY_SOLVED)
     settled = np.where(at_rest, CONVERGED, rest.outcome)
     late = unfinished[..., None] & (times > first.ended_at[..., None])
     return Trajectory(
@@ -389,8 +388,9 @@ def _swap_stages_and_runs(now: IntegratorState) -> IntegratorState:
 
 def _batch_of_one(teachers: Teachers) -> Teachers:
     """Return the teachers of one run as a batch of one."""
-    batched = copy.copy(teachers)
+    batched = object.__new__(Teachers)
     object.__setattr__(batched, "T", teachers.T[None])
+    object.__setattr__(batched, "drift", teachers.drift)
     return batched
 
 

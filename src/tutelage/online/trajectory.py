@@ -43,6 +43,8 @@ AVERAGES_ERROR_MEANING = (
     "several runs the largest"
 )
 
+OUTCOME_NAMES = np.array(OUTCOMES, dtype="<U9")
+
 # Averages are of order one: a larger error leaves hardly a digit.
 MAX_AVERAGES_ERROR = 0.05
 
@@ -352,9 +354,12 @@ def _outcomes(
     flows: list[Flow], trajectory: Trajectory, teachers: Teachers, rate: Rate | Scheduled
 ) -> np.ndarray:
     """Return names of outcomes; a run at rest has converged unless a disturbance grows."""
+    names = np.asarray(OUTCOME_NAMES[trajectory.outcome])
+    resting = trajectory.outcome == PLATEAU
+    if not np.any(resting):
+        return names
     T = np.asarray(teachers.at(trajectory.ended_at))
-    names = np.asarray(np.array(OUTCOMES)[trajectory.outcome], dtype="<U9")
-    for run in map(tuple, np.argwhere(trajectory.outcome == PLATEAU)):
+    for run in map(tuple, np.argwhere(resting)):
         now = rate.of_run(run).at(trajectory.ended_at[run])
         flow = flows[run[0] if len(flows) > 1 else 0]
         if _largest_eigenvalue(flow, trajectory.last[run], T[run], now) < GROWS:
