@@ -11,6 +11,7 @@ where both averages are elementary; `tutelage.averages.conditional` has the othe
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,25 +25,38 @@ from tutelage.averages.orthant.rows import PRIVATE
 from tutelage.averages.orthant.twofold import minor
 
 
+ROOT = math.sqrt(2 / math.pi)
+
+
 class UnitCoefficients(NamedTuple):
     """m, d, e and o of the unit of every field (`ClosedForm`); zero for terms that the unit lacks.
 
-    Each of shape (n,).
+    Each of shape (n,), or None for terms that all units lack, which formulas leave out.
     """
 
-    m: Array
-    d: Array
-    e: Array
-    o: Array
+    m: Array | None
+    d: Array | None
+    e: Array | None
+    o: Array | None
+
+    def reshaped(self, reshape: Callable[[Array], Array]) -> "UnitCoefficients":
+        """Return coefficients of another shape."""
+        return UnitCoefficients(*(None if x is None else reshape(x) for x in self))
 
 
 def unit_coefficients(units: list[tuple[Activation, int]]) -> UnitCoefficients:
     """Stack the coefficients of the units; each entry is (activation, number of equal units)."""
-    rows = []
-    for g, count in units:
-        row = [jnp.asarray(0.0 if x is None else x, dtype=jnp.float64) for x in form_of(g)]
-        rows.append(jnp.broadcast_to(jnp.stack(row), (count, len(row))))
-    return UnitCoefficients(*jnp.concatenate(rows).T)
+    forms, counts = [form_of(g) for g, _ in units], [count for _, count in units]
+
+    def of_fields(values: tuple[Any, ...]) -> Array | None:
+        if all(x is None for x in values):
+            return None
+        numbers = [jnp.asarray(0.0 if x is None else x, dtype=jnp.float64) for x in values]
+        return jnp.concatenate(
+            [jnp.broadcast_to(x, (count,)) for x, count in zip(numbers, counts, strict=True)]
+        )
+
+    return UnitCoefficients(*map(of_fields, zip(*forms, strict=True)))
 
 
 def first_order(
@@ -70,6 +84,8 @@ def mean_jacobian(
 ) -> Float[Array, "... K n"]:
     """A_ia = ⟨∂δ_i/∂f_a⟩, for distinct fields."""
     G = match_rank(G, C)
+    if units.d is None:
+        return _without_kinks(units, C, G)
     K, W = G.shape[-2], _moduli(units, G)
     arcsine, area, variance = _angles(C, K)
     along = ordered_sum(W * area / variance, axis=-1, keepdims=True)
@@ -78,7 +94,8 @@ def mean_jacobian(
 
 def _moduli(units: UnitCoefficients, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
     """Multiply G by the coefficient of the |z| |z'| term of each pair of units."""
-    products = 2 / math.pi * jnp.outer(units.d[: G.shape[-2]], units.d)
+    d: Any = units.d  # some student has it
+    products = 2 / math.pi * jnp.outer(d[: G.shape[-2]], d)
     moduli: Array = G * match_rank(products, G)
     return moduli
 
@@ -93,26 +110,42 @@ def _without_kinks(
 ) -> Float[Array, "... K n"]:
     """Return A minus the contribution of the |z| parts of both units."""
     K = G.shape[-2]
-    own = UnitCoefficients(*(match_rank(x[:K, None], C) for x in units))
-    units = UnitCoefficients(*(match_rank(x, C) for x in units))
+    own = units.reshaped(lambda x: match_rank(x[:K, None], C))
+    units = units.reshaped(lambda x: match_rank(x, C))
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     rows, columns = variance[..., :K, None], variance[..., None, :]
-    c = C[..., :K, :]
+    # Parts of ⟨g'(x_i) g_a'(f_a)⟩ and of ⟨g''(x_i) g_a(f_a)⟩.
+    slopes, curvature = list[Any](), list[Any]()
+    if own.m is not None and units.m is not None:
+        slopes.append(own.m * units.m)
+    if own.e is not None and units.e is not None:
+        more = _of_error_functions(own, units, C[..., :K, :], rows, columns)
+        slopes, curvature = slopes + more[0], curvature + more[1]
+    if own.d is not None and units.o is not None:
+        # The constant part of a unit only meets the delta function of g'': ⟨g''⟩ = 2 d p(0).
+        density = ROOT / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))
+        curvature.append(2 * own.d * units.o * density)
+    A = G * sum(slopes, 0.0)
+    if curvature:
+        A = A + _on_diagonal(ordered_sum(G * sum(curvature), axis=-1, keepdims=True), C)
+    return A
+
+
+def _of_error_functions(
+    own: UnitCoefficients, units: UnitCoefficients, c: Array, rows: Array, columns: Array
+) -> tuple[list[Array], list[Array]]:
+    """Return the parts with e of ⟨g'(x_i) g_a'(f_a)⟩ and of ⟨g''(x_i) g_a(f_a)⟩.
+
+    c: C_ia;  rows, columns: C_ii and C_aa.
+    """
     # erf' = √(2/π) exp(-x²/2): a Gaussian factor adds one to the inverse variance.
-    product = own.e * units.e * (2 / math.pi)
     Lambda = _determinant(rows, c, columns) + 1 + rows + columns
-    slopes = own.m * units.m + product / jnp.sqrt(Lambda)
-    root = math.sqrt(2 / math.pi)
-    slopes = slopes + root * (
-        own.e * units.m / jnp.sqrt(1 + rows) + own.m * units.e / jnp.sqrt(1 + columns)
-    )
-    curvature = (
-        -c / (1 + rows) * (product / jnp.sqrt(Lambda) + root * own.e * units.m / jnp.sqrt(1 + rows))
-    )
-    # The constant part of a unit only meets the delta function of g'': ⟨g''⟩ = 2 d p(0).
-    density = root / 2 / jnp.sqrt(jnp.where(rows > 0, rows, 1.0))
-    curvature = curvature + 2 * own.d * units.o * density
-    return G * slopes + _on_diagonal(ordered_sum(G * curvature, axis=-1, keepdims=True), C)
+    of_erf = own.e * units.e * (2 / math.pi) / jnp.sqrt(Lambda)
+    if own.m is None or units.m is None:
+        return [of_erf], [-c / (1 + rows) * of_erf]
+    of_line = ROOT * own.e * units.m / jnp.sqrt(1 + rows)
+    other = ROOT * own.m * units.e / jnp.sqrt(1 + columns)
+    return [of_erf, of_line, other], [-c / (1 + rows) * (of_erf + of_line)]
 
 
 @jax.custom_jvp

@@ -43,7 +43,7 @@ AVERAGES_ERROR_MEANING = (
     "several runs the largest"
 )
 
-OUTCOME_NAMES = np.array(OUTCOMES, dtype="<U9")
+OUTCOME_NAMES = np.array(OUTCOMES)
 
 # Averages are of order one: a larger error leaves hardly a digit.
 MAX_AVERAGES_ERROR = 0.05
@@ -354,7 +354,7 @@ def _outcomes(
     flows: list[Flow], trajectory: Trajectory, teachers: Teachers, rate: Rate | Scheduled
 ) -> np.ndarray:
     """Return names of outcomes; a run at rest has converged unless a disturbance grows."""
-    names = np.asarray(OUTCOME_NAMES[trajectory.outcome])
+    names = np.asarray(OUTCOME_NAMES[trajectory.outcome], dtype=OUTCOME_NAMES.dtype)
     resting = trajectory.outcome == PLATEAU
     if not np.any(resting):
         return names

@@ -15,8 +15,8 @@ of Saad and Solla (1995).  Of the K² n² terms K (K + 1) n (n + 1)/4 differ, n 
 is computed once, and takes about 50 floating-point operations.
 
 Pairs (a, b) are taken as (a, a + s) for s = 0 … n/2, indices modulo n: the terms of one s are made
-of slices of arrays, where lists of indices would not compile to vector instructions.  The pairs
-(i, k) are the last axis, padded to whole vector registers, so that no scalar code is needed.
+of slices of arrays, where lists of indices would not compile to vector instructions.  The fields a
+are the last axis: with the pairs (i, k) there a right-hand side takes 1.1 to 3 times as long.
 
 Plain arithmetic is enough here: noise of variance 1 keeps every denominator away from 0, and where
 Σ is a difference of large numbers, at norms q ≫ 1, Λ is large, too.  An entry of ⟨δ_i δ_k⟩ is off
@@ -37,11 +37,9 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import upper_triangle
 from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
-# Numbers in a vector register of 256 bits, as XLA uses.
-NUMBERS_PER_REGISTER = 4
-# K = M for which registers of 512 bits save a quarter of the time of a curve.  K = 6 takes twice as
-# long with them; for 2 to 5 and 7 they make no difference.
-WIDE_UNITS = 8
+# Fewer fields are padded: LLVM compiles a loop over four fields to scalar code, and a right-hand
+# side for K = M = 2 would take 0.47 instead of 0.30 μs.
+MIN_FIELDS = 5
 # With more shifts than these, a loop replaces the single expression.
 UNROLLED_SHIFTS = 8
 
@@ -59,7 +57,7 @@ class ErfMoments(Moments):
 
     @property
     def uses_wide_vectors(self) -> bool:
-        return self.scenario.K == self.scenario.M == WIDE_UNITS and has_wide_vectors()
+        return has_wide_vectors()
 
     @property
     def has_long_loops(self) -> bool:
@@ -78,15 +76,18 @@ class ErfMoments(Moments):
         units, r = self._units, coefficients(self.scenario)
         output, r = ordered_sum(r * units.o[None], axis=-1), r * units.e[None]
         v = -r[:, :K]
-        i, k = (np.pad(x, (0, -len(x) % NUMBERS_PER_REGISTER)) for x in np.triu_indices(K))
+        i, k = np.triu_indices(K)
+        more = max(0, MIN_FIELDS - C.shape[-1])
+        C = jnp.pad(C, [(0, 0)] * (C.ndim - 2) + [(0, more)] * 2)
+        r = jnp.pad(r, [(0, 0), (0, more)])
         G, h = small_product(v.T, r), small_product(output[None], v)[0]
         constant = (jnp.outer(h, h) + self.scenario.label_noise**2 * small_product(v.T, v))[i, k]
         own, other, between = 1 + C[..., i, i], 1 + C[..., k, k], C[..., i, k]
         Lambda = own * other - between**2
-        u = C[..., i] / jnp.sqrt(own)[..., None, :]
-        w = C[..., k] - C[..., i] * (between / own)[..., None, :]
-        w = w * jnp.sqrt(own / Lambda)[..., None, :]
-        signs = 2 / math.pi * _sum_of_arcsines(C, u, w, G.T[:, i], G.T[:, k])
+        u = C[..., i, :] / jnp.sqrt(own)[..., None]
+        w = C[..., k, :] - C[..., i, :] * (between / own)[..., None]
+        w = w * jnp.sqrt(own / Lambda)[..., None]
+        signs = 2 / math.pi * _sum_of_arcsines(C, u, w, G[i], G[k])
         # XLA would compute a product twice, for (i, k) and (k, i), but not a division.
         signs = signs + match_rank(constant, signs)
         return (signs / (math.pi / 2 * jnp.sqrt(Lambda)))[..., upper_triangle(K)]
@@ -102,31 +103,29 @@ class ErfMoments(Moments):
 
 def _sum_of_arcsines(
     C: Float[Array, "... n n"],
-    u: Float[Array, "... n pairs"],
-    w: Float[Array, "... n pairs"],
-    G_i: Float[Array, "n pairs"],
-    G_k: Float[Array, "n pairs"],
+    u: Float[Array, "... pairs n"],
+    w: Float[Array, "... pairs n"],
+    G_i: Float[Array, "pairs n"],
+    G_k: Float[Array, "pairs n"],
 ) -> Float[Array, "... pairs"]:
     """Return Σ_ab G_ia G_kb asin ξ_ab; (a, b) and (b, a) are one term."""
     n = C.shape[-1]
     half = n // 2
     a = np.arange(n + half) % n
     covariance = C[..., a[:n], a[:n] + np.arange(half + 1)[:, None] - n]
-    variance = jnp.diagonal(C, axis1=-2, axis2=-1)[..., None]
+    variance = jnp.diagonal(C, axis1=-2, axis2=-1)[..., None, :]
     inverse = 1 / jnp.sqrt(1 + variance - u * u - w * w)
     weights = (match_rank(x, C) for x in (G_i, G_k))
     # XLA computes a concatenated array once, not again for every shift that reads it.
-    fields = tuple(
-        jnp.concatenate([x, x[..., :half, :]], axis=-2) for x in (u, w, inverse, *weights)
-    )
+    fields = tuple(jnp.concatenate([x, x[..., :half]], axis=-1) for x in (u, w, inverse, *weights))
 
     def terms(s: int | Array, count: int = n) -> Array:
         """Return G_ia G_kb asin ξ_ab + G_ib G_ka asin ξ_ba for the first a, and b = a + s."""
-        u_a, w_a, inverse_a, ia, ka = (x[..., :count, :] for x in fields)
+        u_a, w_a, inverse_a, ia, ka = (x[..., :count] for x in fields)
         u_b, w_b, inverse_b, ib, kb = (
-            jax.lax.dynamic_slice_in_dim(x, s, count, -2) for x in fields
+            jax.lax.dynamic_slice_in_dim(x, s, count, -1) for x in fields
         )
-        C_ab = jax.lax.dynamic_index_in_dim(covariance, s, -2, keepdims=False)[..., :count, None]
+        C_ab = jax.lax.dynamic_index_in_dim(covariance, s, -2, keepdims=False)[..., None, :count]
         xi = (C_ab - u_a * u_b - w_a * w_b) * (inverse_a * inverse_b)
         return (ia * kb + ib * ka) * arcsine(xi)
 
@@ -136,8 +135,8 @@ def _sum_of_arcsines(
         total = sum((terms(s) for s in range(1, end)), total)
     else:
         total = jax.lax.fori_loop(1, end, lambda s, total: total + terms(s), total)
-    total = ordered_sum(total, axis=-2)
-    return total + ordered_sum(terms(half, half), axis=-2) if end == half else total
+    total = ordered_sum(total, axis=-1)
+    return total + ordered_sum(terms(half, half), axis=-1) if end == half else total
 
 
 def _shifts(n: int) -> int:
