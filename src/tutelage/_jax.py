@@ -21,6 +21,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 
 __all__ = [
     "OLDER_GENERATOR",
+    "ONE_KERNEL",
     "ROUNDED_ALONE",
     "UNOPTIMIZED",
     "WIDE_VECTORS",

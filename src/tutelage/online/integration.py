@@ -12,7 +12,15 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from tutelage._checks import ComputationError
-from tutelage._jax import OLDER_GENERATOR, ROUNDED_ALONE, WIDE_VECTORS, jax, jnp, ordered_sums
+from tutelage._jax import (
+    OLDER_GENERATOR,
+    ONE_KERNEL,
+    ROUNDED_ALONE,
+    WIDE_VECTORS,
+    jax,
+    jnp,
+    ordered_sums,
+)
 from tutelage._types import AnyArray
 from tutelage.model.layout import realizable
 from tutelage.model.numbers import NUMBERS
@@ -20,7 +28,7 @@ from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
 from tutelage.online.flow import LANES, Flow, Flows
 from tutelage.runs.progress import Progress
-from tutelage.runs.stored_jit import stored_jit
+from tutelage.runs.stored_jit import on_one_processor, stored_jit
 from tutelage.solve import stepping
 from tutelage.solve.stepping import LARGEST_STEP_FACTOR, IntegratorState, initial_state
 
@@ -239,6 +247,9 @@ def _advance(
     moments = flow.moments if isinstance(flow, Flow) else flow.batched.moments
     # A schedule is a user's function, with any operations.
     fits = isinstance(rate, Rate) and moments.fits_one_kernel
+    may_be_serial = runs > 1 and fits and bool(ONE_KERNEL) and on_one_processor()
+    if may_be_serial and moments.is_faster_serially:
+        return _compiled_serially
     if isinstance(flow, Flows) and flow.uses_lanes:
         return _compiled_lanes_one_kernel if fits else _compiled_lanes
     if moments.has_long_loops:
@@ -325,18 +336,37 @@ def _integrated_lanes(
 ) -> IntegratorState:
     """Integrate runs so that the digits of each do not depend on its position."""
     rest = (times, until, tolerance, most)
-    if not flow.serial:
-        return _integrated(flow, begin, teachers, rate, *rest)
-    parts = (flow.batched, _swap_stages_and_runs(begin), teachers, rate)
+    integrated = _integrated_serially if flow.serial else _integrated
+    return integrated(flow, begin, teachers, rate, *rest)
+
+
+def _integrated_serially(
+    flow: Flow | Flows,
+    begin: IntegratorState,
+    teachers: Teachers,
+    rate: Rate | Scheduled,
+    *rest: Array,
+) -> IntegratorState:
+    """Integrate runs one after the other, each by the program of a single run."""
+    of_runs = flow.batched if isinstance(flow, Flows) else None
+    parts = (of_runs, _swap_stages_and_runs(begin), teachers, rate)
     every, same = eqx.partition(parts, lambda x: eqx.is_array(x) and x.ndim > 0)
 
     def one(parts: PyTree) -> IntegratorState:
-        flow, begin, teachers, rate = eqx.combine(parts, same)
+        of_run, begin, teachers, rate = eqx.combine(parts, same)
         begin = _swap_stages_and_runs(jax.tree.map(lambda x: x[None], begin))
-        final = _integrated(flow, begin, _batch_of_one(teachers), rate, *rest)
+        own = flow if isinstance(flow, Flow) else of_run
+        final = _integrated(own, begin, _batch_of_one(teachers), rate, *rest)
         return jax.tree.map(lambda x: x[0], _swap_stages_and_runs(final))
 
     return _swap_stages_and_runs(jax.lax.map(one, every))
+
+
+# A run of erf units is one loop of vector instructions already, and ends without the other runs: 64
+# runs of eight units take two fifths of the time that they take in parallel.
+@partial(stored_jit, options=OLDER_GENERATOR | WIDE_VECTORS, as_one_kernel=True)
+def _compiled_serially(*arguments: PyTree) -> IntegratorState:
+    return _integrated_serially(*arguments)
 
 
 @partial(stored_jit, options=ROUNDED_ALONE)

@@ -172,7 +172,7 @@ class StoredFunction:
         """
         # Compiler options in addition to those of the function, and the number of calls.
         variants: list[tuple[dict[str, Any], float]] = [({}, math.inf)]
-        may_begin = MAY_BEGIN_UNOPTIMIZED and unoptimized is None and _on_one_processor()
+        may_begin = MAY_BEGIN_UNOPTIMIZED and unoptimized is None and on_one_processor()
         if self.optimize_after and may_begin:
             variants.append((UNOPTIMIZED, self.optimize_after))
         names = [self._name(leaves, structure, options) for options, _ in variants]
@@ -187,7 +187,7 @@ class StoredFunction:
             lowered, of_results = unoptimized.lowered, unoptimized.structure
         else:
             jitted, structures = self._jitted(leaves, structure)
-            if not _on_one_processor():  # JAX decides at every call where to compute
+            if not on_one_processor():  # JAX decides at every call where to compute
                 results = jitted(arrays)
                 return Program(jitted, structures[0]), results
             lowered, of_results = jitted.lower(arrays), structures[0]
@@ -221,7 +221,7 @@ class StoredFunction:
             return results
 
         flat.__name__ = self.function.__name__
-        whole = one_kernel(flat) if self.as_one_kernel and _on_one_processor() else flat
+        whole = one_kernel(flat) if self.as_one_kernel and on_one_processor() else flat
         return jax.jit(whole, compiler_options=self.options), structures
 
     def _name(self, leaves: list[Any], structure: Any, more: dict[str, Any]) -> str | None:
@@ -331,11 +331,11 @@ def _can_be_stored() -> bool:
     XLA cannot write a program that JAX has read from its own cache: it leaves out the functions.
     """
     by_jax = _option("jax_compilation_cache_dir") and _option("jax_enable_compilation_cache")
-    return program_store.is_on() and not by_jax and _on_one_processor()
+    return program_store.is_on() and not by_jax and on_one_processor()
 
 
 @cache
-def _on_one_processor() -> bool:
+def on_one_processor() -> bool:
     """Return whether the only device is a processor."""
     return jax.default_backend() == "cpu" and jax.device_count() == 1
 

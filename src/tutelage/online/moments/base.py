@@ -58,6 +58,13 @@ class Moments(Module):
         return False
 
     @property
+    def is_faster_serially(self) -> bool:
+        """Return whether runs take less time one after the other than in parallel, if a step of
+        a run is compiled into one kernel.
+        """
+        return False
+
+    @property
     def has_long_loops(self) -> bool:
         """Return whether most of the time is spent in loops that the newer code generator makes
         faster.

@@ -60,6 +60,10 @@ class ErfMoments(Moments):
         return has_wide_vectors()
 
     @property
+    def is_faster_serially(self) -> bool:
+        return True
+
+    @property
     def has_long_loops(self) -> bool:
         return _shifts(self.scenario.K + self.scenario.M) > UNROLLED_SHIFTS
 
