@@ -141,7 +141,14 @@ if __name__ == "__main__":
     units = sys.argv[1:2] or list(UNITS)
     sizes = [int(x) for x in sys.argv[2:]] or [2, 4, 8, 16]
     table = Table(title=f"one curve, CPU ms at an error of at most {ERROR:g}")
-    for column in ("curve", "tutelage (compiled)", *PEERS, "best peer / tutelage", "first of a turn", "errors"):
+    for column in (
+        "curve",
+        "tutelage (compiled)",
+        *PEERS,
+        "best peer / tutelage",
+        "first of a turn",
+        "errors",
+    ):
         table.add_column(column)
     for unit in units:
         for size in sizes:

@@ -24,7 +24,6 @@ from tutelage.averages.orthant.angle import angle
 from tutelage.averages.orthant.rows import PRIVATE
 from tutelage.averages.orthant.twofold import minor
 
-
 ROOT = math.sqrt(2 / math.pi)
 
 

@@ -55,8 +55,8 @@ RECORD_COPIES, COVARIANCES_PER_STEP = 4, 100
 # for ReLU and 3 to 10 for erf, at K + M = 2 to 6.
 BYTES_PER_QUADRUPLE = 40
 
-# Calls by a Jacobian that is not optimized: optimization takes 0.4 to 3 s, and saves at most 1 ms of a
-# call for up to four units.
+# Calls by a Jacobian that is not optimized: optimization takes 0.4 to 3 s, and saves at most 1 ms
+# of a call for up to four units.
 UNOPTIMIZED_JACOBIANS = 1000
 
 LearningRate = float | Callable[[Any], Any] | ArrayLike
