@@ -3,11 +3,11 @@
     make bench
     python benchmarks/afternoon.py erf 4 8    # some of the rows
 
-All numbers are CPU milliseconds of a warm call, the least of several.  The programs run in turn, each
-of them CALLS_OF_A_TURN times; the first calls of the turns, for which the other programs have filled
-the caches of the processor, are listed separately.  Each program has the widest tolerance, of half
-powers of ten, with which its largest error at 401 times is at most ERROR; errors are differences from
-the same program with a tolerance of 1e-12, and these references have to agree.
+All numbers are CPU milliseconds of a warm call, the least of several.  The programs run in turn,
+each of them CALLS_OF_A_TURN times; the first calls of the turns, for which the other programs have
+filled the caches of the processor, are listed separately.  Each program has the widest tolerance,
+of half powers of ten, with which its largest error at 401 times is at most ERROR; errors are
+differences from the same program with a tolerance of 1e-12, and these references have to agree.
 """
 
 import os
@@ -88,7 +88,7 @@ def setting_of(unit, units):
 
 
 def measured(calls, seconds, most=30):
-    """Least CPU seconds of every call, and of its first calls in a turn, until the time is used up."""
+    """Least CPU seconds of every call, and of its first calls in a turn."""
     first, least = (dict.fromkeys(calls, np.inf) for _ in range(2))
     begin = time.process_time()
     for _ in range(most):
