@@ -74,6 +74,8 @@ MAX_SUM_OF_PRODUCTS = 2048
 _has_ordered_sums: ContextVar[bool] = ContextVar("ordered_sums", default=False)
 # The number of terms up to which such a sum is written out; more terms are a loop.
 MAX_ADDITIONS = 64
+# The option of JAX that selects where arrays are made.
+DEVICE = "jax_default_device"
 # Arrays of JAX by their contents, the largest number of them, and of entries of each.
 _small_arrays: dict[tuple[Any, ...], jax.Array] = {}
 MAX_CACHED_ARRAYS, MAX_CACHED_SIZE = 256, 256
@@ -99,7 +101,7 @@ def jax_array(array: np.ndarray) -> jax.Array:
     """
     if array.size > MAX_CACHED_SIZE:
         return jax.device_put(np.array(array))
-    key = (array.tobytes(), array.dtype.str, array.shape, jax.config.jax_default_device)
+    key = (array.tobytes(), array.dtype.str, array.shape, getattr(jax.config, DEVICE))
     cached = _small_arrays.get(key)
     if cached is None or cached.is_deleted():
         cached = jax.device_put(np.array(array))

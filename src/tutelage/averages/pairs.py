@@ -114,11 +114,13 @@ def _without_kinks(
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     rows, columns = variance[..., :K, None], variance[..., None, :]
     # Parts of ⟨g'(x_i) g_a'(f_a)⟩ and of ⟨g''(x_i) g_a(f_a)⟩.
-    slopes, curvature = list[Any](), list[Any]()
+    slopes, curvature, lines = list[Any](), list[Any](), None
     if own.m is not None and units.m is not None:
+        lines = own.m, units.m
         slopes.append(own.m * units.m)
     if own.e is not None and units.e is not None:
-        more = _of_error_functions(own, units, C[..., :K, :], rows, columns)
+        e = own.e, units.e
+        more = _of_error_functions(e, lines, C[..., :K, :], rows, columns)
         slopes, curvature = slopes + more[0], curvature + more[1]
     if own.d is not None and units.o is not None:
         # The constant part of a unit only meets the delta function of g'': ⟨g''⟩ = 2 d p(0).
@@ -131,19 +133,23 @@ def _without_kinks(
 
 
 def _of_error_functions(
-    own: UnitCoefficients, units: UnitCoefficients, c: Array, rows: Array, columns: Array
+    e: tuple[Array, Array],
+    m: tuple[Array, Array] | None,
+    c: Array,
+    rows: Array,
+    columns: Array,
 ) -> tuple[list[Array], list[Array]]:
     """Return the parts with e of ⟨g'(x_i) g_a'(f_a)⟩ and of ⟨g''(x_i) g_a(f_a)⟩.
 
-    c: C_ia;  rows, columns: C_ii and C_aa.
+    e, m: coefficients of x_i and of f_a;  c: C_ia;  rows, columns: C_ii and C_aa.
     """
     # erf' = √(2/π) exp(-x²/2): a Gaussian factor adds one to the inverse variance.
     Lambda = _determinant(rows, c, columns) + 1 + rows + columns
-    of_erf = own.e * units.e * (2 / math.pi) / jnp.sqrt(Lambda)
-    if own.m is None or units.m is None:
+    of_erf = e[0] * e[1] * (2 / math.pi) / jnp.sqrt(Lambda)
+    if m is None:
         return [of_erf], [-c / (1 + rows) * of_erf]
-    of_line = ROOT * own.e * units.m / jnp.sqrt(1 + rows)
-    other = ROOT * own.m * units.e / jnp.sqrt(1 + columns)
+    of_line = ROOT * e[0] * m[1] / jnp.sqrt(1 + rows)
+    other = ROOT * m[0] * e[1] / jnp.sqrt(1 + columns)
     return [of_erf, of_line, other], [-c / (1 + rows) * (of_erf + of_line)]
 
 

@@ -6,7 +6,6 @@ They import modules that the tables name, never a module that a file names.
 """
 
 import inspect
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -41,6 +40,9 @@ VALUE_TYPES = {
     )
     for name in names.split()
 }
+NAMES_OF_CLASSES: dict[str, list[str]] = {}
+for _name in VALUE_TYPES:
+    NAMES_OF_CLASSES.setdefault(_name.rpartition(".")[2], []).append(_name)
 # Arguments without influence on a result, which are not recorded.
 UNRECORDED = ("checkpoint", "progress")
 
@@ -66,7 +68,6 @@ def value_type(name: str, argument: str) -> type:
     return kind
 
 
-@cache
 def name_of(kind: type) -> str | None:
     """Return the name by which a file may use a type, or None.
 
@@ -74,9 +75,8 @@ def name_of(kind: type) -> str | None:
     >>> name_of(Committee), name_of(Erf), name_of(Path)
     ('model.Committee', 'activations.Erf', None)
     """
-    for name, module in VALUE_TYPES.items():
-        is_named = name.rpartition(".")[2] == kind.__name__
-        if is_named and kind.__module__.startswith(f"tutelage.{module}"):
+    for name in NAMES_OF_CLASSES.get(kind.__name__, ()):
+        if kind.__module__.startswith(f"tutelage.{VALUE_TYPES[name]}"):
             return name
     return None
 

@@ -32,7 +32,7 @@ from tutelage._jax import has_wide_vectors, jax, jnp, match_rank, ordered_sum, s
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import ErfClosedForm, Method
 from tutelage.averages.orthant.angle import arcsine
-from tutelage.averages.pairs import UnitCoefficients, unit_coefficients
+from tutelage.averages.pairs import unit_coefficients
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.layout import upper_triangle
 from tutelage.online.moments.base import EXACT, Moments, exact_first_order
@@ -77,8 +77,9 @@ class ErfMoments(Moments):
 
     def second_order(self, overlaps: Overlaps) -> Float[Array, "... K K"]:
         C, K = jnp.asarray(overlaps.covariance), self.scenario.K
-        units, r = self._units, coefficients(self.scenario)
-        output, r = ordered_sum(r * units.o[None], axis=-1), r * units.e[None]
+        e, o = self._sizes_and_offsets
+        r = coefficients(self.scenario)
+        output, r = ordered_sum(r * o[None], axis=-1), r * e[None]
         v = -r[:, :K]
         i, k = np.triu_indices(K)
         more = max(0, MIN_FIELDS - C.shape[-1])
@@ -100,9 +101,12 @@ class ErfMoments(Moments):
         return EXACT
 
     @property
-    def _units(self) -> UnitCoefficients:
-        sides = ((c.activation, c.units) for c in (self.scenario.student, self.scenario.teacher))
-        return unit_coefficients(list(sides))
+    def _sizes_and_offsets(self) -> tuple[Array, Array]:
+        """The factor e and the offset o of the error function of every field."""
+        sides = [(c.activation, c.units) for c in (self.scenario.student, self.scenario.teacher)]
+        units = unit_coefficients(sides)
+        assert units.e is not None
+        return units.e, jnp.zeros_like(units.e) if units.o is None else units.o
 
 
 def _sum_of_arcsines(
