@@ -23,6 +23,8 @@ from tutelage.papers import recorded
 from tutelage.papers.tian2020.readings import joined
 from tutelage.papers.tian2020.trainings import SETTINGS, TRAININGS
 
+PIXELS = 1200  # width of the pictures of the documentation
+
 
 def commit():
     """Of the code that trains."""
@@ -74,17 +76,20 @@ def draw(folder):
     matplotlib.use("Agg")
     from PIL import Image
 
+    from tutelage import figures
     from tutelage.papers import sections
     from tutelage.papers.section import Figure
 
     drawn = [("tian2020", f"fig{number}") for number in (3, 4, 5, 6, 7, 8, 11, 12)]
     for paper, name in (*drawn, ("beyond", "starts")):
         ((_, section, _),) = sections([paper], name)
-        for part in section.compute(False):
+        with figures.style():
+            parts = list(section.compute(False))
+        for part in parts:
             if isinstance(part, Figure):
                 stem = "_".join(filter(None, ("tian2020", name, part.name)))
                 file = Path(folder) / f"{stem}.png"
-                part.picture.savefig(file, dpi=70)
+                part.picture.savefig(file, dpi=PIXELS / part.picture.get_figwidth())
                 matplotlib.pyplot.close(part.picture)
                 Image.open(file).convert("RGB").quantize(64).save(file, optimize=True)
 

@@ -237,7 +237,14 @@ def test_states_at_several_temperatures_are_thin_where_replica_symmetry_is_unsta
     # The ReLU's κ̃ is even: states R < 0 mirror those with R > 0, and are left out.
     shown = [c.sel(branch=c["kind"] != "R < S") for c in curves]
     stable = sum(int((c["stable"] & np.isfinite(c["R"])).sum()) for c in shown)
-    assert drawn == stable and all(np.nanmin(line.get_ydata()) >= 0 for line in thick)
+    assert drawn == stable
+    # States with R = 0 are lines of their own just below 0, one for each temperature.
+    low = [line for line in axes.get_lines() if np.nanmin(line.get_ydata()) < 0]
+    heights = {tuple(line.get_color()): np.nanmin(line.get_ydata()) for line in low}
+    largest = max(np.nanmax(c["R"].values) for c in curves)
+    assert sorted(heights.values()) == pytest.approx([-0.06 * largest, -0.03 * largest])
+    assert all(np.nanmin(line.get_ydata()) == np.nanmax(line.get_ydata()) for line in low)
+    assert "just below 0 are states with R = 0" in tl.figures.caption(axes)
     with pytest.raises(InputError, match="which"):
         tl.figures.temperature_states(curves, which="S")
     with pytest.raises(InputError, match="datasets"):

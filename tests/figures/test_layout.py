@@ -14,9 +14,13 @@ import numpy as np
 import pytest
 from made_up_figures import EVERY
 from matplotlib.text import Text
+from PIL import Image
 
 import tutelage as tl
 from tutelage._checks import InputError
+from tutelage.figures import eigenvalue_frames, run_animation
+from tutelage.figures.style import new_grid
+from tutelage.figures.text import GAP_POINTS, finish, share_legend
 
 STYLES = ("screen", "paper")
 # In the fast tests every figure is drawn in one style, and the next one in the other.
@@ -69,6 +73,39 @@ def test_every_figure_is_legible_in_both_styles(name, style, monkeypatch):
     assert all("\n" not in title for title in titles)
 
 
+def first_frame_of_a_run():
+    return run_animation.first_picture(made_up_figures.run(5, 5), None)[0]
+
+
+def last_frame_of_spectra():
+    axes = plt.subplots(layout="constrained")[1]
+    film = eigenvalue_frames.animate_eigenvalues(made_up_figures.TRAININGS, axes)
+    film._func(12)
+    return axes.figure
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("frame", [first_frame_of_a_run, last_frame_of_spectra])
+def test_frames_of_animations_are_legible_in_both_styles(frame, style, monkeypatch):
+    with tl.figures.style(style):
+        figure = frame()
+        figure.canvas.draw()
+        boxes = drawn_texts(figure, monkeypatch)
+    check_no_text_is_cut(figure, boxes)
+    check_no_text_on_text(boxes)
+    check_no_legend_on_data(figure)
+
+
+def test_animations_have_the_requested_size(tmp_path):
+    path = tl.figures.animation(made_up_figures.run(), tmp_path / "a.gif", frames=2, figsize=(3, 2))
+    with Image.open(path) as film:
+        assert film.size == (300, 200)
+    spectra = made_up_figures.spectra().isel(epoch=[0, 1])
+    path = tl.figures.eigenvalue_animation(spectra, tmp_path / "b.gif", figsize=(3, 2))
+    with Image.open(path) as film:
+        assert film.size == (270, 180)
+
+
 def check_no_text_is_cut(figure, boxes):
     assert boxes
     page = figure.bbox
@@ -100,8 +137,8 @@ def check_sizes(figure, boxes, style):
 
 
 def test_every_figure_takes_axes_or_a_size():
-    """A single picture takes Axes, several panels take a size."""
-    for name in {name.partition(" ")[0] for name in EVERY}:
+    """A single picture takes Axes, several panels and animations take a size."""
+    for name in {*tl.figures.__all__} - {"style", "caption"}:
         parameters = inspect.signature(getattr(tl.figures, name)).parameters
         assert {"axes", "figsize"} & set(parameters), name
 
@@ -119,6 +156,33 @@ def test_panels_have_the_requested_size(function):
     for wrong in ((7.0,), 7.0, (7.0, -1.0), "wide"):
         with pytest.raises(InputError, match="figsize"):
             function(wrong)
+
+
+@pytest.mark.parametrize(("style", "size"), [("screen", (15.0, 6.0)), ("paper", (7.05, 48 / 11))])
+def test_grids_of_a_report_have_the_width_of_a_page_and_one_legend(style, size, monkeypatch):
+    """All panels have the first entries, the last one also another."""
+    with tl.figures.style(style):
+        figure, grid = new_grid(2, 4, (15.0, 6.0))
+        assert figure.get_size_inches() == pytest.approx(size)
+        for axes in grid.flat:
+            axes.plot([0, 1], [0, 1], label="theory")
+            axes.plot([0, 1], [1, 0], label="a simulation of many networks")
+            axes.set(xlabel="time", ylabel="error")
+            if axes is grid[-1, -1]:
+                axes.axhline(0.5, label="plateau")
+            finish(axes)
+        share_legend(grid.ravel())
+        boxes = drawn_texts(figure, monkeypatch)
+    (legend,) = figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == ["theory", "a simulation of many networks", "plateau"]
+    assert not any(axes.get_legend() for axes in grid.flat)
+    check_no_text_is_cut(figure, boxes)
+    check_no_text_on_text(boxes)
+    box = legend.get_window_extent()
+    assert not any(box.padded(-1).overlaps(axes.get_window_extent()) for axes in grid.flat)
+    added = box.height / figure.dpi + GAP_POINTS / 72
+    assert figure.get_figheight() == pytest.approx(size[1] + added, abs=0.02)
 
 
 def test_settings_of_the_user_are_left_alone():

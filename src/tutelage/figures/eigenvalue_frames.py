@@ -8,12 +8,13 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import positive_integer
+from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
 from tutelage.figures.eigenvalues import EigenvalueScale, recorded_spectra
 from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.spectra import datasets_by_name
-from tutelage.figures.style import colour, default_style
+from tutelage.figures.style import check_size, colour, default_style
 from tutelage.figures.text import finish
 from tutelage.runs import files
 
@@ -26,6 +27,7 @@ def eigenvalue_animation(
     path: str | Path,
     *,
     frames_per_second: int = 8,
+    figsize: ArrayLike | None = None,
 ) -> Path:
     """Write the density of eigenvalues during training as an animated GIF, one frame per epoch.
 
@@ -34,6 +36,7 @@ def eigenvalue_animation(
             epochs; the eigenvalues of all runs are pooled.
         path: a name that ends in ``.gif``.
         frames_per_second: a whole number of at least 1.
+        figsize: width and height in inches; by default those of the style.
 
     Returns:
         The path.
@@ -42,7 +45,8 @@ def eigenvalue_animation(
 
     path = files.check_writable("path", path, (".gif",), "spectra.gif")
     speed = positive_integer("frames_per_second", frames_per_second)
-    figure, axes = plt.subplots(layout="constrained")
+    size = None if figsize is None else check_size(figsize)
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
     try:
         with files.replacing(path) as file:
             animate_eigenvalues(datasets, axes).save(file, writer="pillow", fps=speed, dpi=90)

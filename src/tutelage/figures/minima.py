@@ -20,7 +20,9 @@ LABEL_OFFSET_POINTS = 12.0  # between the Axes and the names of levels
 # Curvatures in the span of the teachers are strokes in the left half of a level's column, the
 # others in the right half.
 LEFT_STROKE, RIGHT_STROKE = (-0.4, -0.05), (0.05, 0.4)
-MAX_COLUMNS_PER_INCH = 8.0  # with names; of more levels only some are named
+MAX_NAMES_PER_INCH = 6.0  # below columns; of more levels only some are named
+MIN_LABEL_DISTANCE = 0.5  # of the levels that are named, in heights of their names
+MIN_COLUMN_POINTS = 10.0  # in narrower columns only the smallest curvatures are dark
 IDENTICAL = -1  # replaces the index
 
 
@@ -43,26 +45,39 @@ def landscape(dataset: xr.Dataset, axes: Axes | None = None, *, saddles: bool = 
     error, share = dataset["generalization_error"].values, dataset["share"].values
     width = dataset["share_error"].values
     reached = stable & (share > 0)
-    levels: dict[str, Any] = {"linewidth": 0.8, "zorder": 1}
+    right = 1.15 * max(float(np.max(share + width)), 0.05)
+    axes.set(xlim=(0.0, right), xlabel="share of starts", ylabel=SYMBOLS["generalization_error"])
+    size, step = _label_step(axes)
+    named = np.zeros_like(stable)
+    named[stable] = _named_levels(error[stable], share[stable], step)
+    crowded = np.any(stable & ~named)
+    thin = 0.5 if crowded else 1.0
+    levels: dict[str, Any] = {"linewidth": 0.8 * thin, "zorder": 1}
     minima = "minima, and their shares" if saddles else None
-    axes.hlines(error[stable], 0.0, 1.0, color="0.75", **levels)
-    axes.hlines(error[reached], 0.0, share[reached], color=colour(0), linewidth=1.5, zorder=2)
+    axes.hlines(error[stable], 0.0, 1.0, color="0.85" if crowded else "0.75", **levels)
+    axes.hlines(
+        error[reached], 0.0, share[reached], color=colour(0), linewidth=1.5 * thin, zorder=2
+    )
+    few = reached & ~named
+    axes.plot(share[few], error[few], "o", color=colour(0), markersize=1.5, zorder=3)
+    few = reached & named
     axes.errorbar(
-        share[reached], error[reached], xerr=width[reached], fmt="o", color=colour(0),
+        share[few], error[few], xerr=width[few], fmt="o", color=colour(0),
         markersize=3, elinewidth=0.8, capsize=2, zorder=3, label=minima,
     )  # fmt: skip
     if saddles and np.any(~stable):
         axes.hlines(
             error[~stable], 0.0, 1.0, color=colour(1), linestyle="--", label="saddles", **levels
         )
-    right = 1.15 * max(float(np.max(share + width)), 0.05)
-    axes.set(xlim=(0.0, right), xlabel="share of starts", ylabel=SYMBOLS["generalization_error"])
-    _name_levels(axes, error[stable], dataset["family"].values[stable], share[stable])
+    axes.set_xlim(0.0, right)
+    _name_levels(axes, error[named], dataset["family"].values[named], size, step)
     d, scale = (dataset.attrs.get(name, "?") for name in ("start_dimension", "scale"))
     more = " Dashed: saddles." if saddles else ""
-    named, minima_count = len(axes.texts), int(np.sum(stable))
-    if named < minima_count:
-        more += f" The {named} minima with the largest shares are named."
+    if crowded:
+        more += (
+            f" {np.sum(named)} minima have names and standard errors: those with the largest "
+            "shares, without others at nearly the same error."
+        )
     add_to_caption(
         axes,
         f"Errors of {int(np.sum(stable))} minima, and the share of {int(dataset.attrs['starts'])} "
@@ -71,28 +86,53 @@ def landscape(dataset: xr.Dataset, axes: Axes | None = None, *, saddles: bool = 
     return finish(axes)
 
 
-def _name_levels(axes: Axes, errors: np.ndarray, names: np.ndarray, shares: np.ndarray) -> None:
-    """Write families to the right of their levels, one below another, joined to them by lines.
+def _label_step(axes: Axes) -> tuple[float, float]:
+    """Return the size of the letters of a name in points, and its height relative to the Axes.
 
-    If there is not enough room, the minima with the largest shares are named.
+    The layout is computed, because it decides on the height of the Axes.
     """
     from matplotlib import rcParams
     from matplotlib.font_manager import FontProperties
-    from matplotlib.transforms import ScaledTranslation
 
     size = FontProperties(size=rcParams["legend.fontsize"]).get_size_in_points()
+    figure = root_figure(axes)
+    if figure.get_layout_engine() is not None:
+        figure.get_layout_engine().execute(figure)
     points = axes.get_window_extent().height / root_figure(axes).dpi * 72
-    step = LABEL_HEIGHT * size / points
-    named = np.sort(np.argsort(-shares, kind="stable")[: int(1 / step)])
+    return size, LABEL_HEIGHT * size / points
+
+
+def _named_levels(errors: np.ndarray, shares: np.ndarray, step: float) -> np.ndarray:
+    """Return which minima there is room to name, those with the largest shares first.
+
+    If not all have room, those at nearly the same error as another one are not named.
+    """
+    named = np.ones(len(errors), dtype=bool)
+    if len(errors) <= int(1 / step):
+        return named
+    named[:] = False
+    closest = MIN_LABEL_DISTANCE * step * np.ptp(errors)
+    for k in np.argsort(-shares, kind="stable"):
+        if np.sum(named) < int(1 / step):
+            named[k] = np.all(np.abs(errors[named] - errors[k]) >= closest)
+    return named
+
+
+def _name_levels(
+    axes: Axes, errors: np.ndarray, names: np.ndarray, size: float, step: float
+) -> None:
+    """Write families to the right of their levels, one below another, joined to them by lines."""
+    from matplotlib.transforms import ScaledTranslation
+
     axes.margins(y=0.05)
     low, high = axes.get_ylim()
     axes.set_ylim(low, high)  # places of names hold for this range
     inches = root_figure(axes).dpi_scale_trans
     right = axes.transAxes + ScaledTranslation(LABEL_OFFSET_POINTS / 72, 0.0, inches)
-    heights = _spread_out((errors[named] - low) / (high - low), step)
-    for k, height in zip(named, heights, strict=True):
+    heights = _spread_out((errors - low) / (high - low), step)
+    for name, error, height in zip(names, errors, heights, strict=True):
         axes.annotate(
-            str(names[k]), (1.0, errors[k]), xycoords=("axes fraction", "data"),
+            str(name), (1.0, error), xycoords=("axes fraction", "data"),
             xytext=(1.0, height), textcoords=right, va="center",
             annotation_clip=False, fontsize=size,
             arrowprops={"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 1,
@@ -138,24 +178,32 @@ def curvatures(dataset: xr.Dataset, axes: Axes | None = None, *, saddles: bool =
         raise InputError("dataset", "no minimum", "there is nothing to draw", "saddles=True")
     places = np.arange(levels.sizes["level"], dtype=float)
     h, outward = (levels[name].values for name in names[:2])
+    inches = axes.get_window_extent().width / root_figure(axes).dpi
+    narrow = 72 * inches / len(places) < MIN_COLUMN_POINTS
     for values, (left, right), number, label in (
         (h, LEFT_STROKE, 0, "in the span of the teachers"),
         (outward, RIGHT_STROKE, 1, "orthogonal to the teachers"),
     ):
         x = np.repeat(places, values.shape[1])
-        axes.hlines(
-            values.ravel(), x + left, x + right, color=colour(number), linewidth=1.0, label=label
-        )
+        look: Any = {"color": colour(number)}
+        pale: Any = {"linewidth": 0.7, "alpha": 0.45} if narrow else {"linewidth": 1.0}
+        axes.hlines(values.ravel(), x + left, x + right, **look, **pale)
+        if narrow:
+            smallest = np.min(values, axis=1)
+            axes.hlines(smallest, places + 1.2 * left, places + 1.2 * right, linewidth=1.6, **look)
+        axes.plot([], [], label=label, **look)
     if min(np.min(h), np.min(outward)) > 0:
         axes.set_yscale("log")
     else:
         axes.axhline(0.0, color="0.6", linewidth=0.8)
         axes.set_yscale("symlog", linthresh=LINEAR_CURVATURE)
-    axes.set_ylim(top=2 * max(np.max(h), np.max(outward)))
-    for edge in places[1:] - 0.5:
-        axes.axvline(edge, color="0.9", linewidth=0.6, zorder=0)
-    inches = axes.get_window_extent().width / root_figure(axes).dpi
-    every = -(-len(places) // max(1, int(MAX_COLUMNS_PER_INCH * inches)))
+    axes.set_ylim(top=1.3 * max(np.max(h), np.max(outward)))
+    if narrow:
+        add_to_caption(axes, "Dark: the smallest curvatures of each level.")
+    else:
+        for edge in places[1:] - 0.5:
+            axes.axvline(edge, color="0.9", linewidth=0.6, zorder=0)
+    every = -(-len(places) // max(1, int(MAX_NAMES_PER_INCH * inches)))
     axes.set_xticks(places[::every], [str(x) for x in levels["family"].values[::every]])
     axes.tick_params(axis="x", labelrotation=90)
     axes.set(xlim=(places[0] - 0.6, places[-1] + 0.6), ylabel="curvature")

@@ -12,12 +12,12 @@ from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
 from tutelage.figures.kinds import Figure
 from tutelage.figures.runs import mean_over_runs, time_symbol
-from tutelage.figures.style import check_size, colour
+from tutelage.figures.style import check_size, colour, size_in_style
 from tutelage.figures.ticks import plain_log_ticks
 from tutelage.runs import files
 
 LAST_FRAME_SECONDS = 1.5
-DEFAULT_SIZE = (7.2, 2.5)  # inches
+DEFAULT_SIZE = (7.2, 2.5)  # inches, in the style "screen"
 DOTS_PER_INCH = 100
 MAX_LABELLED_UNITS = 8  # with more units the cells have no tick labels
 MATRICES = (("R", "teacher $n$", r"$R_{in}$"), ("Q", "student $k$", r"$Q_{ik}$"))
@@ -30,7 +30,7 @@ def animation(
     *,
     frames: int = 60,
     frames_per_second: int = 12,
-    figsize: ArrayLike = DEFAULT_SIZE,
+    figsize: ArrayLike | None = None,
 ) -> Path:
     """Write the overlaps as shaded cells, next to the error over time, as an animated GIF.
 
@@ -40,7 +40,7 @@ def animation(
         path: a name that ends in ``.gif``.
         frames: the number of pictures, at equal distances over the recorded times.
         frames_per_second: a whole number of at least 1.  The last picture stays longer.
-        figsize: width and height in inches.
+        figsize: width and height in inches; by default those of a row of panels in the style.
 
     Returns:
         The path.
@@ -53,11 +53,8 @@ def animation(
     mean = finite_part(mean_over_runs(run))
     most = min(count, mean.sizes["time"])  # more pictures would repeat some
     steps = np.linspace(0, mean.sizes["time"] - 1, most).round().astype(int)
-    figure, axes = plt.subplots(
-        1, 3, figsize=check_size(figsize), width_ratios=(1, 1, 1.8), layout="constrained"
-    )
+    figure, show = first_picture(mean, figsize)
     try:
-        show = _first_picture(mean, axes)
         pictures = [_pixels(figure, show, step) for step in steps]
     finally:
         plt.close(figure)
@@ -93,8 +90,13 @@ def finite_part(run: xr.Dataset) -> xr.Dataset:
     return run.isel(time=np.flatnonzero(finite))
 
 
-def _first_picture(run: xr.Dataset, axes: Any) -> Any:
-    """Draw the first picture; return a function that updates it to another time."""
+def first_picture(run: xr.Dataset, figsize: ArrayLike | None) -> tuple[Any, Any]:
+    """Draw the first picture; return its figure and a function that updates it to another time."""
+    import matplotlib.pyplot as plt
+
+    size = size_in_style(*DEFAULT_SIZE) if figsize is None else check_size(figsize)
+    options: Any = {"width_ratios": (1, 1, 1.8), "layout": "constrained"}
+    figure, axes = plt.subplots(1, 3, figsize=size, **options)
     largest = float(max(abs(run["R"]).max(), abs(run["Q"]).max())) or 1.0
     cells = [
         _cells(box, run, name, label, title, largest)
@@ -118,7 +120,7 @@ def _first_picture(run: xr.Dataset, axes: Any) -> Any:
         now.set_data(time[step : step + 1], errors[step : step + 1])
         return []
 
-    return show
+    return figure, show
 
 
 def _cells(axes: Any, run: xr.Dataset, name: str, label: str, title: str, largest: float) -> Any:

@@ -21,7 +21,7 @@ SYMBOLS = {
     "loss": r"loss $\varepsilon$",
     "accuracy": "accuracy",
     "gradient_norm": r"$|\nabla\varepsilon|$",
-    "zero_residuals": r"fraction of $|e| \leq$ tolerance",
+    "zero_residuals": r"fraction of $|\,e\,| \leq$ tolerance",
     "negative_fraction": r"negative fraction $\alpha$",
     "zero_fraction": r"zero fraction $\gamma$",
 }
@@ -146,7 +146,7 @@ def index_against_tolerance(
         label = "tolerance used"
         axes.axvline(tolerance, color="0.4", linestyle=":", linewidth=1.2, label=label)
     add_to_caption(axes, "Medians over the runs, with bands from 10 % to 90 % of them.")
-    axes.set(xscale="log", xlabel=r"tolerance $/\ \max|\lambda|$", ylabel=SYMBOLS[which])
+    axes.set(xscale="log", xlabel=r"tolerance $/\ \max\,|\,\lambda\,|$", ylabel=SYMBOLS[which])
     return finish(axes)
 
 

@@ -17,6 +17,8 @@ STYLES = ("screen", "paper")
 FOLDER = Path(__file__).parents[1]  # here Matplotlib finds the style "tutelage.paper"
 # Width of a row of panels relative to a single picture; three panels are 17.8 cm wide on paper.
 ROW_WIDTHS = {1: 1.0, 2: 1.7, 3: 2.08}
+SCREEN_LETTERS, PAGE_INCHES = 11.0, 7.05  # letters of "screen" in points; the width of a page
+SMALL_LETTERS = 0.8  # relative to those of "screen": of a style for paper
 
 
 @contextmanager
@@ -112,6 +114,33 @@ def new_panels(count: int, figsize: ArrayLike | None = None, **options: Any) -> 
     for spare in grid.flat[count:]:
         spare.remove()
     return grid.flatten()[:count]
+
+
+def size_in_style(width: float, height: float) -> tuple[float, float]:
+    """Return the size of a picture in the active style, given its size in the style "screen".
+
+    On paper it shrinks with its letters, and is at most as wide as a page.
+    """
+    import matplotlib
+
+    ratio = matplotlib.rcParams["font.size"] / SCREEN_LETTERS
+    if ratio > SMALL_LETTERS:
+        return width, height
+    return min(ratio * width, PAGE_INCHES), ratio * height
+
+
+def new_grid(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
+    """Return a new figure and its grid of Axes, as `plt.subplots` does.
+
+    size: width and height in the style "screen", in inches; the figure also grows by the height
+        of legends below its Axes.
+    """
+    import matplotlib.pyplot as plt
+
+    size = size_in_style(*size)
+    figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", **options)
+    vars(figure)["growing_rows"] = rows
+    return figure, grid
 
 
 def check_size(figsize: ArrayLike) -> tuple[float, float]:

@@ -31,11 +31,18 @@ COEXISTENCE_LABEL = "specialized state exists"
 SHORT_LABEL = r"unstable, $\Lambda < 0$"
 # R and q of two branches that differ by less are equal by symmetry.
 MIRROR_TOLERANCE = 1e-9
+# Distances of lines at 0 that are moved apart, and of all of them, relative to the largest value.
+ZERO_STEP, ZERO_RANGE = 0.03, 0.15
 QUANTITIES = {
     "R": "$R$",
     "q": "$q$",
     "generalization_error": SYMBOLS["generalization_error"],
     "training_error": r"$\varepsilon_t$",
+}
+QUANTITY_WORDS = {
+    **{"R": "R", "q": "q"},
+    "generalization_error": "an error",
+    "training_error": "an error",
 }
 # The same transitions as lines of a phase diagram.
 DIAGRAM_LINES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -139,7 +146,8 @@ def temperature_states(
     Returns:
         The Axes.  Shades are temperatures, line styles kinds of states.  A thin line is a state in
         which replica symmetry is unstable, Λ < 0, so that it is an estimate.  States −R that are
-        those with R by symmetry are left out.
+        those with R by symmetry are left out.  States at 0, whose lines would hide each other, are
+        lines just below 0, one for each temperature.
     """
     import matplotlib
     from matplotlib.lines import Line2D
@@ -156,7 +164,10 @@ def temperature_states(
     axes = new_axes(axes)
     wide = float(matplotlib.rcParams["lines.linewidth"])
     tints, entries, styles, thin = ordered_colours(len(datasets)), [], {}, []
-    for dataset, tint in zip(datasets, tints, strict=True):
+    largest = max(float(np.nanmax(np.abs(one[which].values))) for one in datasets)
+    step = largest * min(ZERO_STEP, ZERO_RANGE / len(datasets))
+    moved = False
+    for number, (dataset, tint) in enumerate(zip(datasets, tints, strict=True), start=1):
         entries.append(Line2D([], [], color=tint, label=f"$T = {float(dataset['temperature']):g}$"))
         for i, kind in _drawn_branches(dataset).items():
             minimum = dataset["site_stable"].values[i]
@@ -165,8 +176,8 @@ def temperature_states(
                 line = np.where(mask, dataset[which].values[i], np.nan)
                 if np.any(np.isfinite(line)):
                     look: Any = {"linestyle": STYLES[kind], "linewidth": width}
-                    # Shorter lines above longer ones: those of R = 0 lie on each other.
-                    look["zorder"] = 3 - np.mean(np.isfinite(line))
+                    if len(datasets) > 1 and np.nanmax(np.abs(line)) < MIRROR_TOLERANCE:
+                        line, moved = line - number * step, True
                     axes.plot(dataset["load"].values, line, color=tint, **look)
                     words = WORDS.get(kind, kind)
                     style: Any = STYLES[kind]
@@ -175,6 +186,9 @@ def temperature_states(
                         thin = [Line2D([], [], color="0.25", linewidth=width, label=SHORT_LABEL)]
     axes.set(xlabel=SYMBOLS["load_of_examples"], ylabel=QUANTITIES[which])
     add_to_caption(axes, "Minima of the free energy over the load.")
+    if moved:
+        words = QUANTITY_WORDS[which]
+        add_to_caption(axes, f"Lines just below 0 are states with {words} = 0, moved apart.")
     if thin:
         add_to_caption(
             axes, "On thin lines the replicon Λ is negative: replica symmetry is unstable."

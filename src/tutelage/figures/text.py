@@ -31,7 +31,7 @@ GREEK = {
     **{"λ": r"\lambda", "ρ": r"\rho", "α̃": r"\tilde\alpha", "∞": r"\infty"},
 }
 SYMBOL = re.compile(rf"({'|'.join(sorted(GREEK, key=len, reverse=True))}|\b[QRTv](?=_))(_\w+)?")
-RELATION = re.compile(r"\b([RSQCKMNT]) (=|<|>) ([RSQC]\b|[0-9][0-9.]*)")
+RELATION = re.compile(r"\b[RSQCKMNT](?: [=<>≠] (?:[RSQCKM]\b|[0-9][0-9.]*))+")
 
 
 def with_formulas(words: str) -> str:
@@ -41,8 +41,11 @@ def with_formulas(words: str) -> str:
     $\varepsilon_g$ and $R_{12}$ at $\alpha$ = 2
     >>> print(with_formulas("R > S for α̃ > α̃_s"))
     $R > S$ for $\tilde\alpha$ > $\tilde\alpha_s$
+    >>> print(with_formulas("ReLU, K = M = 2"))
+    ReLU, $K = M = 2$
     """
-    return RELATION.sub(r"$\1 \2 \3$", SYMBOL.sub(_formula, words))
+    symbols = SYMBOL.sub(_formula, words)
+    return RELATION.sub(lambda match: f"${match[0]}$".replace("≠", r"\neq"), symbols)
 
 
 def _formula(match: re.Match[str]) -> str:
@@ -151,6 +154,30 @@ def place_legend(
     rows = -(-len(handles) // max(1, int(0.97 * (width - left / 72) / column)))
     legend = _legend(axes, handles, -(-len(handles) // rows), title, **place)
     _grow(axes, _inches(axes, legend).height + GAP_POINTS / 72)
+
+
+def share_legend(panels: np.ndarray) -> None:
+    """Replace the legends of panels by one below the figure, with each entry once."""
+    figure = root_figure(panels[0])
+    entries: dict[str, Any] = {}
+    for axes in panels:
+        legend = axes.get_legend()
+        if legend is not None:
+            words = [text.get_text() for text in legend.get_texts()]
+            entries = {**dict(zip(words, legend.legend_handles, strict=True)), **entries}
+            legend.remove()
+    rows, grown = getattr(figure, "growing_rows", 0), getattr(figure, "legend_inches", 0.0)
+    left = [axes.get_legend() for axes in figure.axes]
+    figure.legend_inches = max((_inches(one.axes, one).height for one in left if one), default=0.0)
+    height = figure.get_figheight() - rows * (grown - figure.legend_inches)
+    for columns in range(len(entries), 0, -1):
+        place: Any = {"loc": "outside lower center", "ncols": columns}
+        legend = figure.legend(list(entries.values()), list(entries), **place)
+        box = legend.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
+        if box.width <= figure.get_figwidth():
+            break
+        legend.remove()
+    figure.set_figheight(height + box.height + GAP_POINTS / 72)
 
 
 def root_figure(axes: Axes) -> Any:

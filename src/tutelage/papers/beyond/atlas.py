@@ -84,9 +84,9 @@ def draw_levels(data: xr.Dataset, axes: Any) -> None:
             if name == "solution" or ("separate" in name) != (names == "separate"):
                 continue
             axes.plot(one.teachers, one.generalization_error, ".-", color=tint, linewidth=0.7)
-    for label, tint in (("k anti-aligned, coupled", "C0"), ("separate", "C1")):
+    for label, tint in (("$k$ anti-aligned, coupled", "C0"), ("separate", "C1")):
         axes.plot([], [], ".-", color=tint, label=label)
-    axes.set(xlabel="K = M", ylabel=SYMBOLS["generalization_error"], xticks=TICKS)
+    axes.set(xlabel="$K = M$", ylabel=SYMBOLS["generalization_error"], xticks=TICKS)
     finish(axes)
 
 
@@ -95,9 +95,9 @@ def draw_curvatures(data: xr.Dataset, axes: Any) -> None:
     most = MOST_TEACHERS // 2
     for k, tint in zip(range(1, most + 1), ordered_colours(most), strict=True):
         one = of_family(data, coupled(k))
-        axes.plot(one.teachers, one.smallest_curvature, ".-", color=tint, label=f"k = {k}")
+        axes.plot(one.teachers, one.smallest_curvature, ".-", color=tint, label=f"$k = {k}$")
     axes.axhline(0.0, color="0.6", linewidth=0.8)
-    axes.set(xlabel="K = M", ylabel="smallest curvature", xticks=TICKS)
+    axes.set(xlabel="$K = M$", ylabel="smallest curvature", xticks=TICKS)
     finish(axes)
 
 
@@ -109,7 +109,7 @@ def draw_paths(data: xr.Dataset, axes: Any) -> None:
         axes.plot(one.teachers, one["at"].sel(path="correlation"), ".-", color=tint, linewidth=0.7)
     for label, tint in (("coupled", "C0"), ("separate", "C1")):
         axes.plot([], [], ".-", color=tint, label=label)
-    axes.set(xlabel="K = M", ylabel=r"$T_{nm}$ of the saddle", xticks=np.unique(data.teachers))
+    axes.set(xlabel="$K = M$", ylabel=r"$T_{nm}$ of the saddle", xticks=np.unique(data.teachers))
     finish(axes)
 
 
@@ -121,8 +121,9 @@ def draw_rates(data: xr.Dataset, axes: Any) -> None:
         axes.plot(one.teachers, one["at"], ".-", color=tint, linewidth=0.7)
     for label, tint in (("coupled", "C0"), ("separate", "C1")):
         axes.plot([], [], ".-", color=tint, label=label)
-    label = r"$\eta$ up to which the minimum is stable"
-    axes.set(xlabel="K = M", ylabel=label, xticks=np.unique(data.teachers))
+    sizes = np.unique(data.teachers)
+    axes.set(xlabel="$K = M$", ylabel=r"$\eta$ up to which the minimum is stable")
+    axes.set(xticks=sizes, xlim=(sizes[0] - 1, sizes[-1] + 1))
     finish(axes)
 
 
@@ -132,7 +133,8 @@ def draw_solved(data: xr.Dataset, axes: Any) -> None:
         one = data.isel(state=np.flatnonzero(data.unit.values == name)).sortby("units")
         share, width = one.share.isel(level=0), one.share_error.isel(level=0)
         axes.errorbar(one.units, share, yerr=width, fmt="o-", markersize=3, capsize=2, label=name)
-    axes.set(xlabel="K = M", ylabel="share of starts at the solution", xticks=np.unique(data.units))
+    axes.set(xlabel="$K = M$", ylabel="share of starts at the solution")
+    axes.set_xticks(np.unique(data.units))
     axes.set_ylim(bottom=0.0)
     finish(axes)
 
@@ -154,7 +156,7 @@ def draw_ladders(data: xr.Dataset, axes: Any) -> None:
         )  # fmt: skip
     axes.set(ylabel=SYMBOLS["generalization_error"], xlim=(-0.15, largest.sizes["state"]))
     axes.set_xticks(np.arange(largest.sizes["state"]) + 0.425, largest.unit.values)
-    axes.set_title(f"K = M = {most}: bars are shares from 0 to 1", loc="left")
+    axes.set_title(f"$K = M = {most}$: bars are shares from 0 to 1", loc="left")
     finish(axes)
 
 

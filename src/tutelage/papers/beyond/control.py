@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from tutelage import online, simulation
 from tutelage.activations import Linear, ReLU
-from tutelage.figures.text import SYMBOLS
+from tutelage.figures.text import SYMBOLS, finish, with_formulas
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers import recorded
 from tutelage.papers.citton2025.runs import scenario, start
@@ -168,10 +168,10 @@ def _draw_best(best: xr.Dataset) -> Figure:
     right.plot(best["record_time"], best["theory_error"], color="C0", label="theory")
     right.errorbar(
         best["record_time"], best["mean_error"], yerr=best["standard_error"], fmt=".",
-        color="C1", label=f"N = {DIMENSION:,}",
+        color="C1", label=f"$N = {DIMENSION}$",
     )  # fmt: skip
     right.set(xlabel=r"$\alpha$", ylabel=SYMBOLS["generalization_error"], yscale="log")
-    right.legend()
+    finish(left), finish(right)
     return Figure(left.figure, {"": best})
 
 
@@ -181,10 +181,10 @@ def _draw_late(late: xr.Dataset) -> Figure:
     axes = np.atleast_1d(new_panels(1))[0]
     for case in late["case"].values:
         one = late.sel(case=case)
-        axes.loglog(one["time"], one["learning_rate"], label=str(case))
+        axes.loglog(one["time"], one["learning_rate"], label=with_formulas(str(case)))
     axes.plot([20, UNTIL], [1 / 20, 1 / UNTIL], color="0.5", linestyle=":", label=r"$1/\alpha$")
     axes.set(xlabel=r"$\alpha$", ylabel=r"$\eta$")
-    axes.legend()
+    finish(axes)
     return Figure(axes.figure, {"": late})
 
 

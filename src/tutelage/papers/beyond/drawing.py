@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from tutelage.figures import critical_load
-from tutelage.figures.text import finish
+from tutelage.figures.style import new_grid
+from tutelage.figures.text import finish, with_formulas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ def near_transition(dataset: xr.Dataset, axes: "Axes") -> Any:
         axes.plot(x, V.max("branch"), style, color="C0", label=label)
     for (name, symbol), line in zip(LOADS.items(), (":", "--", "-."), strict=True):
         load = dataset.attrs[name]
-        label = rf"{symbol} $= {load:.6f}$"
+        label = f"{symbol[:-1]} = {load:.6f}$"
         axes.axvline(
             1e3 * (load - critical), color="0.5", linestyle=line, linewidth=0.9, label=label
         )
@@ -76,7 +77,6 @@ def noisy_loads(datasets: Sequence[xr.Dataset], axes: "Axes") -> Any:
     beta = datasets[0]["beta"].values
     small = beta[beta < 0.9]
     axes.plot(small, 4 / small**2, "k--", linewidth=1.0, label=r"$\beta \to 0$: $4/\beta^2$")
-    axes.plot([], [], "k:", label="ReLU")
     _mark_lowest(axes, datasets)
     finish(axes)
     return axes
@@ -92,9 +92,6 @@ def earliest_load(datasets: Sequence[xr.Dataset], axes: Any) -> Any:
         beta, load = one.attrs["lowest_beta"], one.attrs["lowest_load"]
         label = rf"lowest at $\beta = {beta:.3f}$: $\alpha_c = {load:.4f}$"
         axes.plot(beta, load, "v", color=line.get_color(), label=label)
-    ticks = [2, 3, 5, 10]
-    axes.set_xticks(ticks, [str(x) for x in ticks])
-    axes.minorticks_off()
     finish(axes)
     return axes
 
@@ -108,9 +105,8 @@ def transition_loads(dataset: xr.Dataset) -> Any:
     Returns:
         The Axes drawn on.  An arrow stands for a load α_d that is infinite.
     """
-    import matplotlib.pyplot as plt
 
-    _, axes = plt.subplots(figsize=(9.0, 4.6), layout="constrained")
+    _, axes = new_grid(1, 1, (9.0, 4.6))
     y = np.arange(dataset.sizes["activation"])[::-1]
     last = 4 * float(dataset["coexists"].max())
     for number, (K, marker) in enumerate(zip(dataset["units"].values, "osD", strict=True)):
@@ -121,7 +117,7 @@ def transition_loads(dataset: xr.Dataset) -> Any:
         axes.hlines(at, one["appears"], ends, color=colour, linewidth=3, alpha=0.5)
         never = np.isinf(one["unstable"].values)
         axes.plot(ends[never], at[never], ">", color=colour, alpha=0.5)
-        axes.plot(one["coexists"], at, marker, color=colour, markersize=5, label=f"$K = {name}$")
+        axes.plot(one["coexists"], at, marker, color=colour, label=f"$K = {name}$")
     axes.set_yticks(y, dataset["activation"].values)
     axes.set(xscale="log", xlabel=r"$\alpha$")
     axes.grid(alpha=0.3, which="both", axis="x")
@@ -135,21 +131,17 @@ def unequal_numbers(datasets: Sequence[xr.Dataset]) -> Any:
     Args:
         datasets: spread over ``load``; attributes ``label``, ``load`` and ``load_error``.
     """
-    import matplotlib.pyplot as plt
 
-    _, axes = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
+    _, axes = new_grid(1, 1, (7.0, 4.0))
     for number, one in enumerate(datasets):
         load, error = one.attrs["load"], one.attrs["load_error"]
         colour = f"C{number}"
         axes.plot(one["load"], one["spread"], "o-", color=colour, markersize=4, fillstyle="none")
         places = int(np.clip(-np.log10(error), 0, 4))
-        label = rf"{one.attrs['label']}: $\alpha = {load:.{places}f}$"
+        label = rf"{with_formulas(one.attrs['label'])}: $\alpha = {load:.{places}f}$"
         axes.axvline(load, color=colour, linestyle=":", label=label)
     label = r"largest $R_{in} - R_{im}$ of a student"
     axes.set(xscale="log", xlabel=r"$\alpha$", ylabel=label)
-    ticks = [4, 5, 6, 8, 10, 20, 30, 40, 60]
-    axes.set_xticks(ticks, [str(x) for x in ticks])
-    axes.minorticks_off()
     axes.grid(alpha=0.3)
     finish(axes)
     return axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from tutelage.figures.style import ordered_colours
+from tutelage.figures.style import new_grid, ordered_colours
 from tutelage.figures.text import finish
 from tutelage.papers.section import Figure
 
@@ -22,9 +22,8 @@ RATES = {
 
 def side_by_side(data: xr.Dataset, *drawings: Callable[[xr.Dataset, Any], Any]) -> Figure:
     """Draw the same data in several panels, one for each drawing function."""
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(drawings), figsize=(10.5, 4.0), layout="constrained")
+    figure, axes = new_grid(1, len(drawings), (10.5, 4.0))
     for draw, panel in zip(drawings, axes, strict=True):
         draw(data, panel)
     return Figure(figure, {"": data})
@@ -91,7 +90,7 @@ def escape_distribution(dataset: xr.Dataset, axes: "Axes") -> Any:
     growth = dataset.attrs["growth"]
     t = np.linspace(-18.0, 32.0, 401)
     law = escape_probability(t, growth)
-    axes.plot(t, law, "k--", label=rf"law of $-\ln|Z|/\lambda$, $\lambda = {growth:.4f}$")
+    axes.plot(t, law, "k--", label=rf"law of $-\ln\,|Z|\,/\lambda$, $\lambda = {growth:.4f}$")
     axes.set(xlabel=r"$\alpha - $ median", ylabel="runs that have left the plateau")
     axes.set(xlim=(t[0], t[-1]), ylim=(0.0, 1.02))
     axes.grid(alpha=0.3)
@@ -169,7 +168,9 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
         _with_names(axes, points, growth, length, (0, 1) if even else (1,))
         product = float(np.mean(growth * length))
         x = np.geomspace(growth.min(), growth.max(), 101)
-        axes.plot(x, product / x, ":", color="C0" if even else "C1", label=f"{product:.2f}/λ")
+        axes.plot(
+            x, product / x, ":", color="C0" if even else "C1", label=rf"${product:.2f}/\lambda$"
+        )
     axes.set(xlabel=r"$\lambda/\eta$", ylabel=r"length of the plateau, $\alpha\eta$")
     axes.set(xscale="log", yscale="log")
     axes.grid(alpha=0.3)
@@ -258,9 +259,9 @@ def errors_of_drift(dataset: xr.Dataset, axes: "Axes") -> Any:
         dataset: error and specialization over ``unit`` and ``drift``, with decay as well.
         axes: Axes to draw on.
     """
+    axes.set(ylabel=r"$\varepsilon_g$", yscale="log")
     _over_drift(dataset, "error", axes, "o-", r"best $\eta$")
     _over_drift(dataset, "error_with_decay", axes, "s--", r"best $\eta$ and $\gamma$")
-    axes.set(ylabel=r"$\varepsilon_g$", yscale="log")
     return axes
 
 
@@ -303,11 +304,14 @@ def _with_names(
     axes: Any, points: xr.Dataset, x: np.ndarray, y: np.ndarray, places: tuple[int, ...]
 ) -> None:
     """Plot circles, whose names take two places in turn, or squares, whose names take one."""
+    from matplotlib import rcParams
+
     circles = len(places) > 1
     axes.plot(x, y, "o" if circles else "s", color="C0" if circles else "C1")
     for number, k in enumerate(np.argsort(x)):
         offset, side = NAME_PLACES[places[number % len(places)]]
         short = str(points["unit"].values[k]).split(",")[0]
-        options: Any = {"textcoords": "offset points", "fontsize": "x-small", "ha": side}
+        options: Any = {"textcoords": "offset points", "ha": side}
+        options["fontsize"] = rcParams["legend.fontsize"]
         axes.annotate(short, (x[k], y[k]), offset, **options)
-    axes.margins(0.12)
+    axes.margins(0.16)

@@ -14,13 +14,14 @@ import xarray as xr
 
 from tutelage import equilibrium
 from tutelage.activations import ReLU, Swish
+from tutelage.figures.style import new_grid
 from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 FINITE = 5
 UNITS = (FINITE, math.inf)
 # A kernel takes up to seconds for each β, the more the larger β is, and serves every K.
-BETAS = np.concatenate([[0.1, 0.2, 0.4, 0.7, 1.0], np.geomspace(1.25, 12.0, 15)])
+BETAS = np.concatenate([[0.1, 0.2, 0.4, 0.7, 1.0], np.geomspace(1.15, 12.0, 36)])
 FULL_BETAS = np.geomspace(0.1, 60.0, 80)
 WINDOW = (2.45, 2.85)  # around the lowest loads, as the figure shows
 NODES = 8
@@ -101,11 +102,10 @@ def _name(K: float) -> str:
 
 
 def _drawn(data: dict[str, xr.Dataset]) -> Figure:
-    import matplotlib.pyplot as plt
 
     from tutelage.papers.beyond.drawing import earliest_load, noisy_loads
 
-    figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
+    figure, axes = new_grid(1, 2, (10.5, 4.2))
     noisy_loads(list(data.values()), axes[0])
     earliest_load(list(data.values()), axes[1])
     return Figure(figure, data)
@@ -117,10 +117,11 @@ SECTIONS = (
         "Some noise is better than none: α_c of Swish",
         "The load α_c at which units specialize, for networks of Swish units x σ(βx) with K = 5 "
         "and K → ∞; the noise is 1/β. Left: from linear units (dashed: 4/β², never at β = 0) to "
-        "the ReLU (dotted: its α_c, 2π for K → ∞). Right: the same next to the lowest load. "
-        "oostwal2019 has only the dotted lines: units specialize earliest not without noise but "
+        "the ReLU (triangle at the right edge: its α_c, 2π for K → ∞). Right: the same next to "
+        "the lowest load. oostwal2019 has only the ReLU: units specialize earliest not without "
+        "noise but "
         "near β = 2.7 for K = 5 and 2.6 for K → ∞, with 13 percent fewer examples.",
         compute,
-        "80 values of β up to 60 instead of 20 up to 12",
+        "80 values of β up to 60 instead of 41 up to 12",
     ),
 )

@@ -13,6 +13,8 @@ import xarray as xr
 from tutelage import online, optimizers
 from tutelage._jax import jnp
 from tutelage.activations import Activation, Erf, ReLU
+from tutelage.figures.style import colour, new_grid, new_panels
+from tutelage.figures.text import finish, share_legend, with_formulas
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.papers import recorded
 from tutelage.papers.beyond import finite_networks
@@ -326,7 +328,6 @@ def _binomial_error(share: float, count: int) -> float:
 
 
 def _drawn(data: xr.Dataset) -> Figure:
-    import matplotlib.pyplot as plt
 
     from tutelage.figures import optimizer_map
 
@@ -334,16 +335,14 @@ def _drawn(data: xr.Dataset) -> Figure:
     renamed = {"batch": "network_batch"}
     shown = data.assign(network_steps=weights.rename(renamed), network_error=errors.rename(renamed))
     count = data.sizes["case"]
-    figure, axes = plt.subplots(1, count, figsize=(3.6 * count, 3.6), layout="constrained")
+    figure, axes = new_grid(1, count, (3.6 * count, 3.6))
     for axis, case in zip(np.atleast_1d(axes), data["case"].values, strict=True):
-        optimizer_map(shown.sel(case=case), axis).set_title(str(case))
+        optimizer_map(shown.sel(case=case), axis).set_title(with_formulas(str(case)))
+    share_legend(np.atleast_1d(axes))
     return Figure(figure, {"": shown})
 
 
 def _drawn_deviations(data: xr.Dataset) -> Figure:
-    from tutelage.figures.style import colour, new_panels
-    from tutelage.figures.text import finish
-
     of, axes = deviations(data), new_panels(data.sizes["case"])
     relative = of["chains"] / data["passage"]
     error = of["chains_error"] / data["passage"]
@@ -356,9 +355,10 @@ def _drawn_deviations(data: xr.Dataset) -> Figure:
                 fmt=".", capsize=2, color=colour(number), label=name,
             )  # fmt: skip
         axis.axhline(0.0, color="0.5", linestyle=":")
-        axis.set(xscale="log", xlabel="examples per input $b$", title=str(case))
+        axis.set(xscale="log", xlabel="examples per input $b$", title=with_formulas(str(case)))
         axis.set(ylabel="networks / theory - 1")
         finish(axis)
+    share_legend(np.atleast_1d(axes))
     return Figure(np.atleast_1d(axes)[0].figure, {"": of}, "deviations")
 
 

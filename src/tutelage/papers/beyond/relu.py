@@ -18,6 +18,7 @@ import xarray as xr
 from tutelage import equilibrium
 from tutelage.activations import ReLU
 from tutelage.equilibrium import Transitions
+from tutelage.figures.style import new_grid
 from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
@@ -124,14 +125,13 @@ def _curves(K: int) -> xr.Dataset:
 
 
 def _drawn(curves: dict[str, xr.Dataset], trend: xr.Dataset) -> Figure:
-    import matplotlib.pyplot as plt
 
     from tutelage.papers.beyond.drawing import near_transition, weak_jumps
 
-    figure, axes = plt.subplots(1, 3, figsize=(13.0, 3.8), layout="constrained")
+    figure, axes = new_grid(1, 3, (13.0, 3.8))
     for panel, (name, dataset) in zip(axes, curves.items(), strict=False):
         near_transition(dataset, panel)
-        panel.set_title(f"ReLU, $K = {name[1:]}$", fontsize="medium")
+        panel.set_title(f"ReLU, $K = {name[1:]}$")
     weak_jumps(trend, axes[2])
     return Figure(figure, {**curves, "trend": trend})
 

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage import online
+from tutelage.figures.style import new_grid
 from tutelage.online import BestSchedule, Flow, Schedule
 from tutelage.online.steps import steps
 from tutelage.papers.citton2025.runs import scenario, start
@@ -90,11 +91,10 @@ def _errors(one: Schedule, times: np.ndarray) -> np.ndarray:
 
 
 def _drawn(by_pieces: dict[int, Schedule]) -> Figure:
-    import matplotlib.pyplot as plt
 
     from tutelage.papers.beyond.drawing_online import schedules
 
-    figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.8), layout="constrained")
+    figure, axes = new_grid(1, 2, (10.5, 3.8))
     data = curves(by_pieces)
     schedules(data, axes)
     return Figure(figure, {"": data})

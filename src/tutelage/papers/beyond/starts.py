@@ -12,7 +12,8 @@ import xarray as xr
 from scipy import stats
 
 from tutelage import deep, sweeps
-from tutelage.figures.text import finish
+from tutelage.figures.style import new_grid, ordered_colours
+from tutelage.figures.text import finish, share_legend
 from tutelage.papers import recorded
 from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
@@ -64,29 +65,28 @@ def recovered_over_scale(data: Mapping[str, xr.Dataset]) -> Any:
     """Draw a row of panels for each setting, a panel for each polarity, a curve for
     each multiple.
     """
-    import matplotlib.pyplot as plt
 
     polarities = next(iter(data.values()))["polarity"].values
     size = (2.9 * len(polarities), 2.7 * len(data))
-    picture, grid = plt.subplots(
-        len(data), len(polarities), figsize=size, layout="constrained", sharey=True, squeeze=False
-    )
+    picture, grid = new_grid(len(data), len(polarities), size, sharey=True, squeeze=False)
     for axes, (setting, one) in zip(grid, data.items(), strict=True):
         scale = ENTRY[setting] * one["start_scale"].values
         for ax, p in zip(axes, polarities, strict=True):
             nodes = one["recovered"].sel(polarity=p).astype(float)
             mean = nodes.mean("run")
             error = nodes.std("run", ddof=1) / np.sqrt(nodes.sizes["run"])
-            for multiple in nodes["multiple"].values:
+            multiples = nodes["multiple"].values
+            for multiple, tint in zip(multiples, ordered_colours(len(multiples)), strict=True):
                 these = mean.sel(multiple=multiple), error.sel(multiple=multiple)
-                ax.errorbar(scale, *these, fmt="o-", ms=3, lw=1, capsize=2, label=f"{multiple}x")
+                look: Any = {"fmt": "o-", "ms": 3, "lw": 1, "capsize": 2, "color": tint}
+                ax.errorbar(scale, *these, **look, label=f"{multiple}x")
             ax.axvline(ENTRY[setting], color="gray", ls=":", lw=1)
-            ax.set(xscale="log", ylim=(0, 20.5), title=f"p = {p:g}")
-            ax.grid(alpha=0.3)
+            ax.set(xscale="log", ylim=(0, 20.5), title=f"$p = {p:g}$" * (ax in grid[0]))
+            finish(ax)
         axes[0].set_ylabel(f"{NAMES[setting]}\nrecovered of 20")
     for ax in grid[-1]:
         ax.set_xlabel("entries of the start")
-    finish(grid[0, 0])
+    share_legend(grid.ravel())
     return picture
 
 

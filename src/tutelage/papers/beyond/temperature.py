@@ -14,6 +14,8 @@ from scipy.optimize import minimize_scalar
 
 from tutelage import equilibrium
 from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU, Swish
+from tutelage.figures.style import new_grid
+from tutelage.figures.text import finish, share_legend
 from tutelage.papers import recorded
 from tutelage.papers.beyond import temperature_runs as runs
 from tutelage.papers.row import Row, unpublished
@@ -166,11 +168,10 @@ def _numbers(one: xr.Dataset, quantity: str) -> tuple[float, float]:
 
 def _diagrams(temperatures: np.ndarray) -> Figure:
     """Draw the phases of all units with noisy labels, and α̃_c over T without noise."""
-    import matplotlib.pyplot as plt
 
     from tutelage import figures, sweeps
 
-    figure, grid = plt.subplots(2, 3, figsize=(13.0, 9.0), layout="constrained")
+    figure, grid = new_grid(2, 3, (13.0, 9.0))
     axes, data = grid.ravel(), {}
     for place, name in zip(axes, UNITS, strict=False):
         data[name] = sweeps.run(
@@ -183,13 +184,14 @@ def _diagrams(temperatures: np.ndarray) -> Figure:
             workers=1,
         )
         figures.temperature_diagram(data[name], place)
-        place.set_title(f"{name}, $\\varsigma = {NOISE:g}$", fontsize=10)
+        place.set_title(f"{name}, $\\varsigma = {NOISE:g}$")
     loads = np.array([[threshold(name, float(T))[0] for T in temperatures] for name in UNITS])
     for name, row in zip(UNITS, loads, strict=True):
         axes[-1].plot(temperatures, row, label=name)
     axes[-1].set(xscale="log", yscale="log", xlabel="$T$", ylabel=r"$\tilde\alpha_c$")
-    axes[-1].set_title("no noise", fontsize=10)
-    axes[-1].legend(fontsize="small")
+    axes[-1].set_title("no noise")
+    finish(axes[-1])
+    share_legend(axes[:-1])
     data["thresholds"] = xr.Dataset(
         {"coexists": (("unit", "temperature"), loads)},
         coords={"unit": list(UNITS), "temperature": temperatures},

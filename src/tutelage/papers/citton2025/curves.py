@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage import online, simulation, sweeps
+from tutelage.figures.style import new_grid
 from tutelage.papers.citton2025 import KEY
 from tutelage.papers.citton2025.runs import (
     DIMENSION,
@@ -88,12 +89,11 @@ def _leaving(runs: xr.Dataset, how: str, note: str) -> Row:
 
 def _drawn_1(runs: xr.Dataset, name: str = "") -> Figure:
     """Draw the ODE dashed, and mean and standard deviation over runs as lines and bands."""
-    import matplotlib.pyplot as plt
 
     from tutelage.figures import error, overlaps
 
     run, means = fig_1(), summary(aligned(runs, fig_1()))
-    _, axes = plt.subplots(1, 3, figsize=(12.0, 3.6), layout="constrained")
+    _, axes = new_grid(1, 3, (12.0, 3.6))
     for ax, which in zip(axes, "QR", strict=False):
         overlaps(run, ax, which=which, style="--")
         overlaps(means, ax, which=which, style="-")
@@ -120,11 +120,10 @@ def figure_2(full: bool) -> Iterator[Row | Figure]:
 
 
 def _drawn_2() -> Figure:
-    import matplotlib.pyplot as plt
 
     from tutelage import figures as draw
 
-    _, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    _, axes = new_grid(1, 2, (10.0, 3.8))
     draw.error(fig_2a(), axes[0])
     # The diverging run would fill the whole axis.
     axes[0].set(ylim=(1e-4, 10.0), xlim=(0.0, 200.0))

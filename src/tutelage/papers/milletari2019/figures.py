@@ -8,7 +8,8 @@ import xarray as xr
 
 from tutelage import figures as draw
 from tutelage.figures.eigenvalue_frames import animate_eigenvalues
-from tutelage.figures.text import finish
+from tutelage.figures.style import new_grid, size_in_style
+from tutelage.figures.text import finish, share_legend
 from tutelage.papers.milletari2019.trainings import (
     AUTHORS,
     ONE,
@@ -39,7 +40,7 @@ def figure_1(full: bool, setting: Setting) -> Figure:
         for hidden in (ONE, TWO)
         for data in NAMES
     }
-    figure = plt.figure(figsize=(15.0, 11.5), layout="constrained")
+    figure = plt.figure(figsize=size_in_style(15.0, 11.5), layout="constrained")
     parts: Any = figure.subfigures(2, 2, wspace=0.03, hspace=0.03)
     (a, b), (c, d) = parts
     _grid(a, "(a) loss", groups, lambda runs, axes: draw.training(runs, axes))
@@ -55,9 +56,8 @@ def figure_1(full: bool, setting: Setting) -> Figure:
 
 def negative(full: bool) -> Figure:
     """Draw α at the end over the tolerance for zero, which decides the claim of Section 3."""
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained", sharex=True)
+    figure, axes = new_grid(2, 2, (10.0, 7.0), sharex=True)
     data: dict[str, xr.Dataset] = {}
     for row, setting in zip(axes, SETTINGS, strict=True):
         for ax, name in zip(row, NAMES, strict=True):
@@ -65,10 +65,9 @@ def negative(full: bool) -> Figure:
             draw.index_against_tolerance(runs, ax, which="negative_fraction")
             ax.set_title(f"{NAMES[name]}, 2-10-1, {setting.name}")
             ax.set_xlabel(ax.get_xlabel() if setting is SETTINGS[-1] else "")
-            if ax is not axes[-1, -1]:
-                ax.get_legend().remove()
             data |= {f"{name}_{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
     figure.suptitle("fraction of negative eigenvalues at the end")
+    share_legend(axes.ravel())
     return Figure(figure, data, "negative")
 
 
@@ -111,7 +110,7 @@ def eigenvalues(full: bool) -> Figure:
     import matplotlib.pyplot as plt
 
     runs = {unit: small("curved", ONE, unit, full) for unit in UNITS}
-    figure, axes = plt.subplots(1, len(runs), figsize=(13.0, 5.0), layout="constrained")
+    figure, axes = new_grid(1, len(runs), (13.0, 5.0))
     for ax, (unit, run) in zip(axes, runs.items(), strict=True):
         draw.eigenvalue_ridges(run, ax)
         ax.set_title(f"{unit}, non-linear, 2-10-1")
@@ -125,7 +124,7 @@ def figure_2(full: bool, setting: Setting) -> Figure:
     import matplotlib.pyplot as plt
 
     runs = {unit: digits(unit, full, setting) for unit in UNITS}
-    figure = plt.figure(figsize=(14.0, 7.0), layout="constrained")
+    figure = plt.figure(figsize=size_in_style(14.0, 7.0), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(1.7, 1.0))
     left, right = parts
     axes = left.subplots(2, 2)
@@ -147,9 +146,8 @@ def figure_2(full: bool, setting: Setting) -> Figure:
 
 def tolerances(full: bool) -> Figure:
     """Draw α and γ of the digits at the end over the tolerance for zero."""
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained", sharex=True)
+    figure, axes = new_grid(2, 2, (10.0, 7.0), sharex=True)
     data: dict[str, xr.Dataset] = {}
     for row, setting in zip(axes, SETTINGS, strict=True):
         runs = {unit: digits(unit, full, setting) for unit in UNITS}
@@ -158,14 +156,16 @@ def tolerances(full: bool) -> Figure:
             ax.set_title(f"digits, at the end, {setting.name}")
             ax.set_xlabel(ax.get_xlabel() if setting is SETTINGS[-1] else "")
         data |= {f"{u.lower()}{_ending(setting)}": _spectrum(r) for u, r in runs.items()}
+    share_legend(axes.ravel())
     return Figure(figure, data, "tolerance")
 
 
 def _by_unit(axes: "Axes") -> None:
-    """Draw one point for each unit, next to each other instead of all at the last epoch."""
-    for place, line in enumerate(axes.lines):
+    """Draw one point and bar for each unit, next to each other instead of all at the last epoch."""
+    for place, (line, band) in enumerate(zip(axes.lines, list(axes.collections), strict=True)):
         line.set_xdata([place])
-    for band in list(axes.collections):
+        heights = band.get_paths()[0].vertices[:, 1]
+        axes.vlines(place, heights.min(), heights.max(), color=line.get_color())
         band.remove()
     names = [line.get_label() for line in axes.lines]
     axes.set(xticks=range(len(names)), xticklabels=names, xlim=(-0.5, len(names) - 0.5))

@@ -14,6 +14,7 @@ import xarray as xr
 
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU
+from tutelage.figures.style import new_grid
 from tutelage.figures.text import finish
 from tutelage.papers.oostwal2019.loads import transitions
 from tutelage.papers.oostwal2019.measures import is_error_function
@@ -41,12 +42,11 @@ LAST_LOAD_OF_FIG_5 = {"Erf": 80.0, "ReLU": 30.0}
 
 def architecture() -> Figure:
     """Fig. 1: the network, and the two activations."""
-    import matplotlib.pyplot as plt
 
     x = np.linspace(-3.0, 3.0, 241)
     values = {"sigmoidal": Erf(offset=1.0)(x), "relu": ReLU()(x)}
     data = xr.Dataset({k: ("x", np.asarray(v)) for k, v in values.items()}, coords={"x": x})
-    figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    figure, axes = new_grid(1, 2, (10.0, 3.8))
     _network(axes[0])
     axes[1].plot(x, data["sigmoidal"], "-", label=r"$1 + \mathrm{erf}(x/\sqrt{2})$")
     axes[1].plot(x, data["relu"], "--", label=r"$\max\{0, x\}$")
@@ -77,11 +77,10 @@ def _network(axes: "Axes", inputs: int = 6, hidden: int = 4) -> None:
 
 def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure:
     """Figs. 2 and 3: a row for each K, order parameters on the left, ε_g on the right."""
-    import matplotlib.pyplot as plt
 
     from tutelage.figures import order_parameters
 
-    figure, axes = plt.subplots(2, 2, figsize=(11.0, 8.0), layout="constrained")
+    figure, axes = new_grid(2, 2, (11.0, 8.0))
     data: dict[str, xr.Dataset] = {}
     for row, K in zip(axes, units, strict=True):
         curves, samples = _curve(g, K, 0.0, LAST_LOAD[g.name, K]), sampled(g, K, full)
@@ -102,11 +101,10 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
 
 def large_networks() -> Figure:
     """Fig. 4: R of the branches R > 0 and R < 0, and their common error."""
-    import matplotlib.pyplot as plt
 
     from tutelage.figures import order_parameters
 
-    figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    figure, axes = new_grid(1, 2, (10.0, 3.8))
     curves, marks = _curve(ReLU(), math.inf, 0.0, 20.0), transitions(ReLU(), math.inf)
     order_parameters(curves, axes[0], which=["R"], transitions=marks, styles=OVERLAP_STYLES)
     order_parameters(curves, axes[1], which=["generalization_error"], transitions=marks)
@@ -118,11 +116,10 @@ def large_networks() -> Figure:
 
 def student_overlaps(full: bool) -> Figure:
     """Fig. 5: C of erf with K = 5 near the transition, and of ReLU with K = 10."""
-    import matplotlib.pyplot as plt
 
     from tutelage.figures import order_parameters
 
-    figure, axes = plt.subplots(1, 2, figsize=(11.0, 4.2), layout="constrained")
+    figure, axes = new_grid(1, 2, (11.0, 4.2))
     data: dict[str, xr.Dataset] = {}
     for panel, (g, K) in zip(axes, ((Erf(), 5), (ReLU(), 10)), strict=True):
         first, last = FIRST_LOAD_OF_FIG_5[g.name], LAST_LOAD_OF_FIG_5[g.name]

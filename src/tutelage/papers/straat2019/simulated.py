@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage.figures.style import new_grid
 from tutelage.figures.text import finish
 from tutelage.papers.row import Row, compare, digits, not_comparable
 from tutelage.papers.section import Figure, Section
@@ -39,9 +40,8 @@ NOTE_CURVES = (
 
 def panels() -> Any:
     """Return two Axes side by side, as in all figures of the paper."""
-    import matplotlib.pyplot as plt
 
-    return plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")[1]
+    return new_grid(1, 2, (10.0, 3.6))[1]
 
 
 def figure_1(full: bool) -> Iterator[Row | Figure]:

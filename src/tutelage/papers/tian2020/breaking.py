@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import xarray as xr
 
+from tutelage.figures.style import new_grid
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, compare, method
 from tutelage.papers.section import Figure
@@ -75,12 +76,11 @@ def rows() -> Iterator[Row]:
 
 def picture() -> Figure:
     """Draw the logarithm of the ratio over time, and the slope ε‖w*‖."""
-    import matplotlib.pyplot as plt
 
     from tutelage.figures.text import finish
 
     data = runs()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
+    figure, (left, right) = new_grid(1, 2, (10.0, 3.8))
     for i, ε in enumerate(EXCESS):
         for axes, name in ((left, "ln_ratio"), (right, "cosine")):
             curves = data[name].isel(excess=i).transpose("time", "start")

@@ -11,7 +11,7 @@ import xarray as xr
 from tutelage._checks import InputError, positive_integer
 from tutelage.figures import specialization
 from tutelage.figures.axes import check_training
-from tutelage.figures.style import new_axes, ordered_colours
+from tutelage.figures.style import new_axes, new_grid, ordered_colours
 from tutelage.figures.text import finish
 
 if TYPE_CHECKING:
@@ -27,15 +27,12 @@ def specialization_of_layers(dataset: xr.Dataset, epochs: Sequence[int] | None =
     Returns:
         An array of Axes, shape (layers, epochs), the lowest layer at the bottom.
     """
-    import matplotlib.pyplot as plt
 
     L = sum(str(name).startswith("strength_") for name in dataset)
     check_training(dataset, "strength_1", {"run", "epoch", "student_1"})
     chosen = list(dataset["epoch"].values[[0, -1]] if epochs is None else epochs)
     size = (2.6 * len(chosen) + 1, 2.2 * L + 0.6)
-    _, grid = plt.subplots(
-        L, len(chosen), figsize=size, layout="constrained", squeeze=False, sharex=True, sharey="row"
-    )
+    _, grid = new_grid(L, len(chosen), size, squeeze=False, sharex=True, sharey="row")
     for row, layer in zip(grid, range(L, 0, -1), strict=True):
         for ax, epoch in zip(row, chosen, strict=True):
             specialization(dataset, ax, layer=layer, epoch=epoch).set_title("")
@@ -135,7 +132,8 @@ def boundaries(
             label = None if network is teacher else f"{strength[k]:.2f}"
             axes.plot(ends[:, 0], ends[:, 1], style, label=label)
     axes.set(xlim=(-width, width), ylim=(-width, width), aspect="equal")
-    finish(axes)
+    axes.set(xlabel="$x_1$", ylabel="$x_2$")
+    finish(axes, title=r"$\Vert v_k\Vert$")
     return axes
 
 
@@ -154,14 +152,14 @@ def boundary_animation(
         A matplotlib Animation with a frame for each student; ``film.save("plane.gif",
         writer=PillowWriter(fps=8))`` writes it.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.animation import FuncAnimation
 
     if np.ndim(path.weights[0]) != 3 or path.widths[0] != 2:
         shape = f"weights of shape {np.shape(path.weights[0])}"
         raise InputError("path", shape, "it has to be a batch of networks with two inputs")
     positive_integer("every", every, "every=1")
-    figure, axes = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
+    figure, axes = new_grid(1, 1, (4.6, 4.6))
+    vars(figure)["growing_rows"] = 0  # all frames have one size
 
     def show(frame: int) -> Any:
         axes.clear()

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.figures.style import new_axes
+from tutelage.figures.style import new_axes, new_grid
 from tutelage.figures.text import finish
 
 if TYPE_CHECKING:
@@ -63,12 +63,11 @@ def specialization_on_images(dataset: xr.Dataset) -> Any:
     Returns:
         An array of Axes, one for each multiple.
     """
-    import matplotlib.pyplot as plt
 
     _layers(dataset)
     multiples = [int(m) for m in dataset["multiple"].values]
     size = (4.2 * len(multiples), 3.2)
-    _, row = plt.subplots(1, len(multiples), figsize=size, layout="constrained", squeeze=False)
+    _, row = new_grid(1, len(multiples), size, squeeze=False)
     for ax, multiple in zip(row[0], multiples, strict=True):
         layer_correlations(dataset, multiple, ax)
     row[0, 0].set_ylabel(r"$\rho_{\mathrm{mean}}$")

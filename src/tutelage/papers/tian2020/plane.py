@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterator
 
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
 from tutelage import deep
+from tutelage.figures.style import new_grid
 from tutelage.papers.row import Row, not_comparable, with_note
 from tutelage.papers.section import Figure
 from tutelage.papers.sequential import sequential_claim
@@ -26,7 +26,7 @@ LEGENDS = {  # by iteration
 def plane() -> Iterator[Row | Figure]:
     """Draw Figure 2: boundaries of two teacher and six student nodes in two dimensions."""
     teachers, paths, every = descents.plane()
-    picture, axes = plt.subplots(1, 4, figsize=(14, 4.3), layout="constrained")
+    picture, axes = new_grid(1, 4, (14, 3.6))
     for ax, record in zip(axes, LEGENDS, strict=True):
         boundaries(at(paths[0], record), teachers[0], axes=ax)
         ax.set_title(f"Iteration {record}")

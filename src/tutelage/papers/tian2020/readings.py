@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage.figures.style import new_grid
 from tutelage.papers import recorded
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row
@@ -97,7 +98,6 @@ def in_stages(runs: xr.Dataset, claims: Claims) -> list[Row]:
 
 def panels(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
     """Make a figure with panels of this size, in inches."""
-    import matplotlib.pyplot as plt
 
     whole = (size[0] * columns, size[1] * rows)
-    return plt.subplots(rows, columns, figsize=whole, layout="constrained", **options)
+    return new_grid(rows, columns, whole, **options)
