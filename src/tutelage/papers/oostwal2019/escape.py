@@ -20,6 +20,7 @@ import xarray as xr
 from tutelage import equilibrium
 from tutelage.activations import Activation, Erf, ReLU
 from tutelage.equilibrium.sampling.sample import Sampler
+from tutelage.figures.style import new_axes
 from tutelage.figures.text import finish
 from tutelage.model import Committee, Scenario
 from tutelage.papers import recorded
@@ -186,9 +187,7 @@ def _mean(values: np.ndarray) -> tuple[float, float]:
 
 def _drawn(data: xr.Dataset) -> Any:
     """Mean times with their standard errors over N, and the slope of the barrier."""
-    import matplotlib.pyplot as plt
-
-    picture, axes = plt.subplots(layout="constrained")
+    axes = new_axes(None)
     N = data["dimension"].values.astype(float)
     names = ("sigmoidal, $\\alpha = 47$", "ReLU, $\\alpha = 8.918$")
     for number, (one, label) in enumerate(zip(SETTINGS, names, strict=True)):
@@ -204,4 +203,4 @@ def _drawn(data: xr.Dataset) -> Any:
     axes.plot(large, line, "--", color="C0", label=rf"slope $\Delta = {Δ:.4f}$")
     axes.set(yscale="log", xlabel="$N$", ylabel="mean time in $R = S$ [sweeps]")
     finish(axes)
-    return picture
+    return axes.figure
