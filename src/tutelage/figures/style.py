@@ -138,8 +138,9 @@ def new_grid(rows: int, columns: int, size: tuple[float, float], **options: Any)
     import matplotlib.pyplot as plt
 
     size = size_in_style(*size)
-    figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", **options)
-    vars(figure)["growing_rows"] = rows
+    made: Any = plt.subplots(rows, columns, figsize=size, layout="constrained", **options)
+    figure, grid = made
+    figure.growing_rows = rows
     return figure, grid
 
 

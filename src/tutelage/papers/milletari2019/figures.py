@@ -164,7 +164,7 @@ def _by_unit(axes: "Axes") -> None:
     """Draw one point and bar for each unit, next to each other instead of all at the last epoch."""
     for place, (line, band) in enumerate(zip(axes.lines, list(axes.collections), strict=True)):
         line.set_xdata([place])
-        heights = band.get_paths()[0].vertices[:, 1]
+        heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
         axes.vlines(place, heights.min(), heights.max(), color=line.get_color())
         band.remove()
     names = [line.get_label() for line in axes.lines]

@@ -159,7 +159,7 @@ def boundary_animation(
         raise InputError("path", shape, "it has to be a batch of networks with two inputs")
     positive_integer("every", every, "every=1")
     figure, axes = new_grid(1, 1, (4.6, 4.6))
-    vars(figure)["growing_rows"] = 0  # all frames have one size
+    figure.growing_rows = 0  # all frames have one size
 
     def show(frame: int) -> Any:
         axes.clear()
