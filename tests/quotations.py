@@ -17,7 +17,7 @@ PIECE = re.compile(
 )
 # Formats and programs of others, which print nothing here.
 SILENT = ("sh", "bibtex", "json", "console")
-COMMAND = re.compile(r"(?:tutelage|make|pip|python|PYTHONPATH=\S+ python)\b")
+COMMAND = re.compile(r"(?:tutelage|make|pip|python3?|PYTHONPATH=\S+ python)\b")
 
 
 class Quotation(NamedTuple):

@@ -83,6 +83,14 @@ def test_a_study_of_findings_is_a_table():
     assert re.search(r"^2 & 23\.6\d*\(\d\) & continuous \\\\$", text, re.M), text
 
 
+def test_a_dimension_without_values_has_its_other_coordinates_as_columns():
+    rows = ("point", [0.1, 0.2])
+    coords = {"units": ("point", [2, 3]), "load": ("point", [5.0, 7.0])}
+    printed = tl.results.table(xr.Dataset({"length": rows}, coords), "markdown")
+    assert printed.splitlines()[::2] == ["| units | load | length |", "| 2 | 5 | 0.1 |"]
+    assert "| point | length |" in tl.results.table(xr.Dataset({"length": rows}), "markdown")
+
+
 def test_a_long_table_and_a_missing_variable_are_refused():
     with pytest.raises(tl.InputError, match="201 rows"):
         tl.results.table(xr.Dataset({"x": ("time", np.arange(201.0))}))

@@ -30,7 +30,8 @@ def table(
 
     A number with an error, in the variable ``NAME_error`` or ``NAME_standard_error``, is written
     as 45.9137(2): the digits in brackets are the error in units of the last place, rounded up.
-    There is one row for each combination of coordinates.
+    There is one row for each combination of coordinates.  A dimension without values, such as
+    ``point`` of a sweep over a table, has its other coordinates as columns.
 
     Args:
         dataset: any result, such as that of `tutelage.sweeps.run`.
@@ -61,10 +62,9 @@ def table(
             f"a table for a paper has at most {MAX_ROWS}",
             "dataset.sel(...) of some entries, or variables=['generalization_error']",
         )
-    header = [*map(str, dimensions), *names]
-    rows = [
-        _row(chosen, names, dimensions, index, format) for index in _indices(chosen, dimensions)
-    ]
+    labels = [label for d in dimensions for label in _labels(chosen, d)]
+    header = [*map(str, labels), *names]
+    rows = [_row(chosen, names, labels, index, format) for index in _indices(chosen, dimensions)]
     return (_latex if format == "latex" else _markdown)(header, rows)
 
 
@@ -84,21 +84,26 @@ def _columns(dataset: xr.Dataset, variables: Collection[str] | None) -> list[str
     return list(variables)
 
 
+def _labels(dataset: xr.Dataset, dimension: Any) -> list[Any]:
+    """The coordinates that stand for a dimension: its own, or those along it."""
+    along = [name for name, c in dataset.coords.items() if c.dims == (dimension,)]
+    return [dimension] if dimension in along or not along else along
+
+
 def _indices(dataset: xr.Dataset, dimensions: list[Any]) -> list[dict[Any, int]]:
     shape = [dataset.sizes[d] for d in dimensions]
     return [dict(zip(dimensions, index, strict=True)) for index in np.ndindex(*shape)]
 
 
 def _row(
-    dataset: xr.Dataset, names: list[str], dimensions: list[Any], index: dict[Any, int], format: str
+    dataset: xr.Dataset, names: list[str], labels: list[Any], index: dict[Any, int], format: str
 ) -> list[str]:
     def entry(name: object) -> Any:
         variable = dataset[name]
         return variable.isel({d: i for d, i in index.items() if d in variable.dims}).values[()]
 
-    labels = [number(entry(d), None, format) for d in dimensions]
     errors = {name: error_name(dataset, name) for name in names}
-    return labels + [
+    return [number(entry(label), None, format) for label in labels] + [
         number(entry(name), entry(errors[name]) if errors[name] else None, format) for name in names
     ]
 
