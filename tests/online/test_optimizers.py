@@ -110,6 +110,46 @@ def test_momentum_on_line_is_a_larger_rate():
     assert errors[0] < 0.02 and abs(errors[0] / errors[1] - 2) < 0.2
 
 
+@pytest.mark.slow
+def test_muon_on_line_multiplies_the_gradient_by_the_root_of_its_noise():
+    """b → 0 with the rate η √b of a step: D^(-1/2) in the place of H, up to terms of order b."""
+    scenario, eta, until, h = pair(tl.Erf(), label_noise=0.1), 0.2, 4.0, 0.02
+    flow = Flow(scenario)
+
+    def slope(y):
+        def of(moments, state):
+            AC = moments.jacobian(state) @ state.covariance
+            values, vectors = jnp.linalg.eigh(moments.second_order(state))
+            H = (vectors * values[None] ** -0.5) @ vectors.T
+            change = eta * H @ AC[:, :2]
+            Q = change + change.T + eta**2 * jnp.eye(2)
+            return flow.layout.vector({"Q": Q, "R": eta * H @ AC[:, 2:]})
+
+        return flow.at_states(of, y, flow.scenario.T)
+
+    def step(y, _):
+        a = slope(y)
+        b = slope(y + 0.5 * h * a)
+        c = slope(y + 0.5 * h * b)
+        return y + h / 6 * (a + 2 * b + 2 * c + slope(y + h * c)), None
+
+    y = jnp.asarray(flow.vector(START))
+    y = jax.jit(lambda y: jax.lax.scan(step, y, None, length=round(until / h))[0])(y)
+    limit = np.asarray(flow.layout.arrays(y)["R"])
+    errors = []
+    for b in (0.02, 0.01):
+        run = tl.online.iterate(
+            scenario,
+            START,
+            eta * b**0.5,
+            steps=round(until / b),
+            batch=b,
+            optimizer=tl.optimizers.Muon(),
+        )
+        errors.append(np.max(np.abs(run.R.values[-1] - limit)))
+    assert errors[0] < 0.02 and abs(errors[0] / errors[1] - 2) < 0.2
+
+
 def test_optax_makes_the_same_steps():
     """Newton–Schulz iterations that converge, (1.5, -0.5, 0), give the polar factor of Muon."""
     from tutelage.simulation.optimizer_steps import direction, initial_memory
