@@ -173,7 +173,7 @@ def _up_to_solution(flow: Flow, curve: Curve) -> Curve:
     # The square root of the distance is linear in η next to the solution.
     last = inside[-2:] if len(inside) > 1 else curve.points[-2:]
     (a, b), (p, q) = np.sqrt([distance(x, u[:-1]) for u in last]), last[:, -1]
-    slope = abs((q - p) / (a - b)) if a != b else np.inf
+    slope = abs(q - p) / max(abs(a - b), float(np.finfo(float).eps))
     meets = q + b * slope * np.sign(q - p)
     eta = stability_change(flow, x, meets)
     if eta is None or not b < min(a, CLOSE) or abs(eta.value - meets) > abs(meets - q):
@@ -197,8 +197,9 @@ def _uncertain(x: np.ndarray, special: Special, slope: float) -> Special:
 
     slope: of η over the square root of the distance.
     """
-    root = float(np.sqrt(distance(x, special.point[:-1])))
-    return special._replace(error=special.error + root * slope) if root < CLOSE else special
+    root, eta = float(np.sqrt(distance(x, special.point[:-1]))), abs(float(special.point[-1]))
+    widened = special.error + min(root * slope, eta)
+    return special._replace(error=widened) if root < CLOSE else special
 
 
 def _spectrum(equations: System, u: np.ndarray) -> np.ndarray:
