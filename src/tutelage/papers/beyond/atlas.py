@@ -135,7 +135,7 @@ def draw_solved(data: xr.Dataset, axes: Any) -> None:
         axes.errorbar(one.units, share, yerr=width, fmt="o-", markersize=3, capsize=2, label=name)
     axes.set(xlabel="$K = M$", ylabel="share of starts at the solution")
     axes.set_xticks(np.unique(data.units))
-    axes.set_ylim(bottom=0.0)
+    axes.set_ylim(0.0, 1.05)
     finish(axes)
 
 
@@ -156,7 +156,7 @@ def draw_ladders(data: xr.Dataset, axes: Any) -> None:
         )  # fmt: skip
     axes.set(ylabel=SYMBOLS["generalization_error"], xlim=(-0.15, largest.sizes["state"]))
     axes.set_xticks(np.arange(largest.sizes["state"]) + 0.425, largest.unit.values)
-    axes.set_title(f"$K = M = {most}$: bars are shares from 0 to 1", loc="left")
+    axes.set_xlabel(f"$K = M = {most}$")
     finish(axes)
 
 
@@ -217,19 +217,27 @@ def rate_rows(data: xr.Dataset) -> Iterator[Row]:
 
 
 def unit_rows(data: xr.Dataset) -> Iterator[Row]:
-    """Describe the minima of each kind of unit."""
+    """Give shares of the solution and numbers of minima; levels of the largest committees."""
     for place in range(data.sizes["state"]):
         one = data.isel(state=place)
         name = f"{one.unit.item()}, K = M = {int(one.units)}"
         note = f"{NOTE_UNITS} {int(one.unsettled)} of {int(one.starts)} runs have not ended."
-        for level in range(min(int(one.minima), one.sizes["level"])):
-            minimum = one.isel(level=level)
-            words = f"{name}, {minimum.family.item()}"
-            if level:
-                error = float(minimum.error_difference) + ROUNDING
-                yield unpublished(f"{words}: ε_g", float(minimum.generalization_error), error, note)
-            share = float(minimum.share), float(minimum.share_error)
-            yield unpublished(f"{words}: share of starts", *share, note)
+        share = float(one.share[0]), float(one.share_error[0])
+        yield unpublished(f"{name}: share of starts that reach the solution", *share, note)
+        yield unpublished(f"{name}: minima besides the solution", float(one.minima) - 1, 0.0, note)
+        if int(one.units) == int(data.units.max()):
+            yield from _reached_levels(name, one, note)
+
+
+def _reached_levels(name: str, one: xr.Dataset, note: str) -> Iterator[Row]:
+    """Give error and share of the minima with an error in which random starts end."""
+    for level in np.flatnonzero(one.share.values[1:] > 0) + 1:
+        minimum = one.isel(level=int(level))
+        words = f"{name}, {minimum.family.item()}"
+        error = float(minimum.error_difference) + ROUNDING
+        yield unpublished(f"{words}: ε_g", float(minimum.generalization_error), error, note)
+        share = float(minimum.share), float(minimum.share_error)
+        yield unpublished(f"{words}: share of starts", *share, note)
 
 
 def _section(

@@ -213,7 +213,7 @@ def show(full: bool) -> Iterator[Row | Figure]:
 def _figure(data: xr.Dataset) -> Figure:
     from tutelage.figures.style import new_panels
 
-    axes = new_panels(1)
+    (axes,) = new_panels(1)
     counts = data.at_branch.sum("kind")
     for number, words in enumerate(BRANCHES):
         axes.plot(data.rate, counts.isel(branch=number), ".-", label=words)
