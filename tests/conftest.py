@@ -7,6 +7,8 @@ process of the tests all functions are traced: a test may have changed what they
 Annotations are checked (`annotation_checks`).
 """
 
+import contextlib
+import ctypes
 import gc
 import os
 import signal
@@ -31,7 +33,7 @@ os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 progress.FIRST_LINE_SECONDS = 1e6  # output does not depend on the speed of the machine
-MAX_BYTES = 2e9  # of a test process, before it forgets its compiled programs
+MAX_BYTES = 2.5e9  # of a test process, before it forgets its compiled programs
 gc.set_threshold(50_000)  # hardly anything that JAX makes while it traces is garbage
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
@@ -97,7 +99,17 @@ def bounded_memory() -> None:
         jax.clear_caches()
         gc.unfreeze()
         gc.collect()
+        return_free_memory()
     gc.freeze()
+
+
+def return_free_memory() -> None:
+    """To the system, which the memory allocator of Linux does not do by itself: without it
+    each file of tests would find the memory full and forget its programs anew.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # another C library than glibc
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture
