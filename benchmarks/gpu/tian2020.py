@@ -83,15 +83,14 @@ def draw(folder):
     drawn = [("tian2020", f"fig{number}") for number in (3, 4, 5, 6, 7, 8, 11, 12)]
     for paper, name in (*drawn, ("beyond", "starts")):
         ((_, section, _),) = sections([paper], name)
-        with figures.style():
-            parts = list(section.compute(False))
-        for part in parts:
-            if isinstance(part, Figure):
-                stem = "_".join(filter(None, ("tian2020", name, part.name)))
-                file = Path(folder) / f"{stem}.png"
-                part.picture.savefig(file, dpi=PIXELS / part.picture.get_figwidth())
-                matplotlib.pyplot.close(part.picture)
-                Image.open(file).convert("RGB").quantize(64).save(file, optimize=True)
+        with figures.style():  # colours of lines are looked up when they are drawn
+            for part in section.compute(False):
+                if isinstance(part, Figure):
+                    stem = "_".join(filter(None, ("tian2020", name, part.name)))
+                    file = Path(folder) / f"{stem}.png"
+                    part.picture.savefig(file, dpi=PIXELS / part.picture.get_figwidth())
+                    matplotlib.pyplot.close(part.picture)
+                    Image.open(file).convert("RGB").quantize(64).save(file, optimize=True)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,8 @@ def test_panels_have_the_mean_best_correlation_of_every_layer(study):
         right = 100 * study["accuracy"].sel(multiple=multiple).values[:, -1]
         title = f"{multiple}x, Avg/Max eval accuracy: {right.mean():.2f}% / {right.max():.2f}%"
         assert ax.get_title() == title
-    assert row[-1].get_legend() is not None
+    (legend,) = row[0].figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["layer-0", "layer-1"]
     plt.close(row[0].figure)
 
 

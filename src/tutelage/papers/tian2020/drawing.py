@@ -67,7 +67,7 @@ def followers(
     for k in range(ρ.sizes[f"student_{layer}"]):
         axes.plot(ρ["epoch"], ρ.isel({f"student_{layer}": k}), color=f"C{k % 10}", linewidth=1)
     axes.set(xlabel="epoch", ylabel="correlation", ylim=(-0.4, 1.02))
-    axes.set_title(f"teacher node {teacher + 1}", fontsize="small")
+    axes.set_title(f"teacher node {teacher + 1}")
     return finish(axes)
 
 

@@ -7,7 +7,7 @@ import xarray as xr
 
 from tutelage._checks import InputError
 from tutelage.figures.style import new_axes, new_grid
-from tutelage.figures.text import finish
+from tutelage.figures.text import finish, share_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,8 @@ def layer_correlations(
         The Axes drawn on: a line for the mean over runs, a band from the lowest to the highest;
         the accuracy in the title.  Layers count from 0, as in the paper.
     """
+    from matplotlib import rcParams
+
     L = _layers(dataset)
     multiple = int(dataset["multiple"].values[0]) if multiple is None else multiple
     if multiple not in dataset["multiple"].values:
@@ -43,7 +45,7 @@ def layer_correlations(
     average, best = accuracies(dataset, multiple)
     axes.set_title(
         f"{multiple}x, Avg/Max eval accuracy: {100 * average:.2f}% / {100 * best:.2f}%",
-        fontsize="small",
+        fontsize=rcParams["legend.fontsize"],
     )
     axes.set(xlabel="Epoch", ylim=(0.1, 1.02))
     axes.grid(alpha=0.3)
@@ -69,9 +71,9 @@ def specialization_on_images(dataset: xr.Dataset) -> Any:
     size = (4.2 * len(multiples), 3.2)
     _, row = new_grid(1, len(multiples), size, squeeze=False)
     for ax, multiple in zip(row[0], multiples, strict=True):
-        layer_correlations(dataset, multiple, ax)
+        finish(layer_correlations(dataset, multiple, ax))
     row[0, 0].set_ylabel(r"$\rho_{\mathrm{mean}}$")
-    finish(row[0, -1])
+    share_legend(row[0])
     return row[0]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage import figures as draw
+from tutelage.figures.text import share_legend
 from tutelage.papers.claim import LEVEL, claim, counterexample
 from tutelage.papers.readings import in_each_reading
 from tutelage.papers.row import Row, Verdict, compare, digits
@@ -44,7 +45,7 @@ def nodes(data: Data) -> Parts:
         for ax, multiple in zip(axes, multiples, strict=True):
             draw.specialization(drawn.sel(multiple=multiple), axes=ax)
             loss = float(one["evaluation_loss"].sel(multiple=multiple, polarity=1.0).mean())
-            ax.set_title(f"{multiple}x, p = 1, loss = {loss:.1g}", fontsize="small")
+            ax.set_title(f"{multiple}x, $p = 1$, loss = {loss:.1g}")
             ax.label_outer()
         axes[0].set_ylabel(f"{NAMES[setting]}\n{axes[0].get_ylabel()}")
     yield Figure(picture, dict(data))
@@ -96,11 +97,10 @@ def recovered(data: Data) -> Parts:
     for axes, (setting, one) in zip(grid, data.items(), strict=True):
         drawn = one[["recovered_1"]].rename(recovered_1="teacher_correlation_1", shown="epoch")
         for ax, p in zip(axes, polarities, strict=True):
-            draw.recovery(drawn.sel(polarity=p), axes=ax).set_title(f"p = {p:g}")
+            draw.recovery(drawn.sel(polarity=p), axes=ax).set_title(f"$p = {p:g}$")
             ax.label_outer()
-            if ax is not grid[0, 0]:
-                ax.get_legend().remove()
         axes[0].set_ylabel(f"{NAMES[setting]}\nruns with > 0.95")
+    share_legend(grid.ravel())
     yield Figure(picture, {name: one[["recovered_1"]] for name, one in data.items()})
     yield from decided(data, _of_strong_nodes)
     for p in polarities:
@@ -217,7 +217,7 @@ def best(data: Data) -> Parts:
         for ax, p in zip(axes, polarities, strict=True):
             best_of_nodes(one["best_correlation_1"].sel(polarity=p), ax)
             mean = float(_log_losses(one, p).mean())
-            ax.set_title(rf"p = {p:g}, $\log_{{10}}$ loss = {mean:.2f}", fontsize="small")
+            ax.set_title(rf"$p = {p:g}$: ${mean:.2f}$")
             ax.label_outer()
         axes[0].set_ylabel(f"{NAMES[setting]}\nbest correlation")
     yield Figure(picture, {name: one[["best_correlation_1"]] for name, one in data.items()})
@@ -264,12 +264,11 @@ def losses(data: Data) -> Parts:
     picture, grid = panels(len(data), len(polarities), (2.5, 2.7), sharex=True, sharey="row")
     for axes, (setting, one) in zip(grid, data.items(), strict=True):
         for ax, p in zip(axes, polarities, strict=True):
-            log_loss(one["log10_loss"].sel(polarity=p), ax).set_title(f"p = {p:g}")
+            log_loss(one["log10_loss"].sel(polarity=p), ax).set_title(f"$p = {p:g}$")
             ax.label_outer()
-            if ax is not grid[0, 0]:
-                ax.get_legend().remove()
         axes[0].set_ylabel(f"{NAMES[setting]}\nmean $\\log_{{10}}$ of the loss")
         axes[0].set_ylim(-8.0 if setting == "code" else -5.0, 1.0)
+    share_legend(grid.ravel())
     yield Figure(picture, {name: one[["log10_loss"]] for name, one in data.items()})
     for p in polarities:
         yield _better(data, float(p))
