@@ -177,6 +177,6 @@ def _mark_line(
     name = "coexists" if "coexists" in loads else next(iter(loads))
     symbols = ", ".join(with_formulas(marks[n][0]) for n in loads)
     same = np.allclose([*loads.values()], loads[name], rtol=1e-9, atol=0)
-    sign = "=" if same else r"\approx"
-    label = rf"{symbols} ${sign} {loads[name]:.4g}$"
+    sign = "=" if same else r"$\approx$"
+    label = f"{symbols} {sign} {loads[name]:.4g}"
     return axes.axvline(loads[name], label=label, **{"linewidth": 0.8, **marks[name][1]})

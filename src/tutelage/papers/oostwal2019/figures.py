@@ -94,7 +94,7 @@ def learning_curves(g: Activation, units: tuple[int, int], full: bool) -> Figure
         finish(row[0])
         row[1].set_ylim(0.0, HIGHEST_ERROR[g.name, K])
         for panel in row:
-            panel.set(title=f"{_name(g)}, K = {K}", xlim=(0.0, LAST_LOAD[g.name, K]))
+            panel.set(title=f"{_name(g)}, $K = {K}$", xlim=(0.0, LAST_LOAD[g.name, K]))
         data |= {f"K{K}": curves, **{f"K{K}_from_{k}": v for k, v in samples.items()}}
     return Figure(figure, data)
 
@@ -110,7 +110,7 @@ def large_networks() -> Figure:
     order_parameters(curves, axes[1], which=["generalization_error"], transitions=marks)
     axes[0].set(ylim=(-1.0, 1.0))
     for panel in axes:
-        panel.set(title="ReLU, K → ∞", xlim=(0.0, 20.0))
+        panel.set(title=r"ReLU, $K \to \infty$", xlim=(0.0, 20.0))
     return Figure(figure, {"": curves})
 
 
@@ -130,7 +130,7 @@ def student_overlaps(full: bool) -> Figure:
         }
         _symbols(panel, inside, ("C",), full)
         panel.axhline(0.0, color="0.8", linewidth=0.6, zorder=0)
-        panel.set(title=f"{_name(g)}, K = {K}", xlim=(first, last))
+        panel.set(title=f"{_name(g)}, $K = {K}$", xlim=(first, last))
         data |= {g.name.lower(): curves}
         data |= {f"{g.name.lower()}_from_{k}": v for k, v in inside.items()}
     axes[0].set_ylim(-0.003, 0.001)
