@@ -118,7 +118,7 @@ def test_coinciding_transitions_are_one_line_with_all_names():
     named = [text.get_text() for text in axes.get_legend().get_texts()]
     assert named == [
         *("$R$", "$S$", "$R = S$", "$R < S$", "$R > S$"),
-        r"$\alpha_s$, $\alpha_c$, $\alpha_d$ $\approx 6.286$",
+        r"$\alpha_s$, $\alpha_c$, $\alpha_d$ $\approx$ 6.286",
     ]
     for name in ("appears", "coexists", "unstable"):
         assert f"{float(getattr(transitions, name).value):.6g}" in tl.figures.caption(axes)
