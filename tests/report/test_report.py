@@ -201,9 +201,10 @@ def test_the_page_opens_without_an_error_or_a_request(paper, tmp_path):
 
 @needs_chromium
 def test_the_page_fits_on_a_telephone(paper, tmp_path):
-    """At 400 pixels the summary was cut, and a path in a note widened the page."""
+    """At 400 pixels the summary and pictures were cut, and a path in a note widened the page."""
     report.build(folder=tmp_path / "report")
-    assert widest(tmp_path / "report" / "index.html", tmp_path, ".summary, html", 400) <= 400
+    page = tmp_path / "report" / "index.html"
+    assert widest(page, tmp_path, ".summary, html, figure a", 400) <= 400
 
 
 def test_recorded_rows_are_counted_and_name_their_command(paper, tmp_path, run):
