@@ -9,12 +9,13 @@ from tutelage.figures.axes import check_training, figure_function
 from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES
 from tutelage.figures.style import colour, new_axes, ordered_colours
-from tutelage.figures.text import MAX_LABELS, add_to_caption, finish
+from tutelage.figures.text import MAX_LABELS, add_to_caption, finish, root_figure
 from tutelage.figures.ticks import integer_ticks
 
 MARKERS = "osD^v<>ph*"
 MIN_DISTANCE = 1e-4  # smallest 1 - ρ on the axis; nodes that are closer are drawn there
 SHIFT = 0.12  # offset between students of different width; teacher nodes are 1 apart
+MAX_TICKS, TICKS_PER_INCH = 8, 5  # of teacher nodes that are numbered
 
 
 @figure_function
@@ -99,7 +100,9 @@ def recovery(
     axes.set(
         xlabel=f"teacher node $j$ of layer {layer}", ylabel=rf"runs with $\rho_j > {threshold:g}$"
     )
-    axes.set(xticks=nodes[:: max(1, len(nodes) // 8)], ylim=(-0.02, 1.02))
+    inches = axes.get_window_extent().width / root_figure(axes).dpi
+    ticks = min(MAX_TICKS, max(2, int(TICKS_PER_INCH * inches)))
+    axes.set(xticks=nodes[:: max(1, len(nodes) // ticks)], ylim=(-0.02, 1.02))
     handles = axes.get_legend_handles_labels()[0]
     dashes: dict[Any, Any] = {early: ":", last: "-"}
     for epoch, dash in dashes.items():

@@ -99,8 +99,9 @@ def log_loss(curves: xr.DataArray, axes: "Axes | None" = None) -> Any:
         The Axes drawn on, one curve for each multiple.
     """
     axes = new_axes(axes)
-    for multiple in curves["multiple"].values:
-        axes.plot(curves["epoch"], curves.sel(multiple=multiple), label=f"{multiple}x")
+    multiples = curves["multiple"].values
+    for multiple, tint in zip(multiples, ordered_colours(len(multiples)), strict=True):
+        axes.plot(curves["epoch"], curves.sel(multiple=multiple), color=tint, label=f"{multiple}x")
     axes.set(xlabel="epoch", ylabel=r"mean $\log_{10}$ of the loss")
     return finish(axes)
 

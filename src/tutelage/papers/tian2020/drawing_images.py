@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._checks import InputError
-from tutelage.figures.style import new_axes, new_grid
+from tutelage.figures.style import new_axes, new_grid, ordered_colours
 from tutelage.figures.text import finish, share_legend
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ def accuracy_over_epochs(dataset: xr.Dataset, axes: "Axes | None" = None) -> Any
     _layers(dataset)
     axes = new_axes(axes)
     x = dataset["epoch"].values
-    for number, multiple in enumerate(dataset["multiple"].values):
-        one, colour = 100 * dataset["accuracy"].sel(multiple=multiple), f"C{number}"
+    multiples = dataset["multiple"].values
+    for multiple, colour in zip(multiples, ordered_colours(len(multiples)), strict=True):
+        one = 100 * dataset["accuracy"].sel(multiple=multiple)
         axes.plot(x, one.mean("run"), "-", color=colour, label=f"{multiple}x")
         if one.sizes["run"] > 1:
             axes.fill_between(x, one.min("run"), one.max("run"), color=colour, alpha=0.25, lw=0)
