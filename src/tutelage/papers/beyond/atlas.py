@@ -211,6 +211,8 @@ def rate_rows(data: xr.Dataset) -> Iterator[Row]:
     """Say up to which learning rate minima are stable."""
     for place in range(data.sizes["state"]):
         one = data.isel(state=place)
+        if not np.isfinite(one["at"]):
+            continue
         words = f"K = M = {int(one.teachers)}, {one.family.item()}: stable up to η"
         note = f"{NOTE_RATE} There: {one.ended.item()}, {int(one.opens)} directions."
         yield unpublished(words, float(one["at"]), float(one.at_error), note)

@@ -34,7 +34,7 @@ MOST_DISTINCT = 48
 FOLLOWED = (6, 8, 10)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
 # Learning rates: the first of a branch, the largest, the number of its points, and their distance.
-FIRST_RATE, LARGEST_RATE, RATE_POINTS, RATE_STEP = 0.02, 2.0, 28, 0.3
+FIRST_RATE, LARGEST_RATE, RATE_POINTS, RATE_STEP = 0.02, 2.0, 20, 0.3
 SAME_EIGENVALUE, ROOT_ACCURACY = 1e-6, 1e-9
 BECOMES_SADDLE = "becomes a saddle"
 SOLVED = 1e-10
@@ -215,8 +215,16 @@ def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
 
 
 def rates() -> xr.Dataset:
-    """Follow minima in the learning rate: the content of ``recorded/family_rates.nc``."""
-    cases = [(M, name) for M in FOLLOWED for name in minima_of_families(M)]
+    """Follow minima in the learning rate: the content of ``recorded/family_rates.nc``.
+
+    Of the separate families those are followed in which all units are anti-aligned.
+    """
+    cases = [
+        (M, name)
+        for M in FOLLOWED
+        for name in minima_of_families(M)
+        if "separate" not in name or name.startswith(f"{M} ")
+    ]
     return _joined(recorded.in_parts("rates", cases, _rate_of))
 
 
