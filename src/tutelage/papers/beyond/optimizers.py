@@ -41,7 +41,7 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
 }
 FACTORS = (0.7, 1.0, 1.4)
 # Networks on the map: with all weights, and drawn through their overlaps.
-DIMENSION, NETWORK_RUNS, NETWORK_BATCHES = 400, 8, (1.0, 10.0)
+DIMENSION, NETWORK_RUNS, NETWORK_BATCH = 400, 8, 10.0
 CHAIN_DIMENSIONS, CHAIN_RUNS = (DIMENSION, 1600, 6400), 16
 # Largest number of examples per input for which networks are simulated: longer runs take hours.
 MOST_OF_NETWORKS, MOST_OF_CHAINS = 300.0, 4000.0
@@ -80,10 +80,10 @@ class EqualPair(NamedTuple):
 
 NOTE_NETWORKS = (
     "Mean steps at the rate that is best in the theory; a passage is linear in ln ε_g between "
-    f"steps. {NETWORK_RUNS} networks of N = {DIMENSION} with all their weights at b = "
-    f"{', '.join(f'{b:g}' for b in NETWORK_BATCHES)}, and {CHAIN_RUNS} networks drawn through "
-    f"their overlaps for each N = {', '.join(map(str, CHAIN_DIMENSIONS))}, at all points at which "
-    f"the theory needs at most {MOST_OF_CHAINS:g} examples per input."
+    f"steps. {CHAIN_RUNS} networks drawn through their overlaps for each N = "
+    f"{', '.join(map(str, CHAIN_DIMENSIONS))}, at all points at which the theory needs at most "
+    f"{MOST_OF_CHAINS:g} examples per input; {NETWORK_RUNS} networks of N = {DIMENSION} with all "
+    f"their weights at b = {NETWORK_BATCH:g}, up to {MOST_OF_NETWORKS:g} examples per input."
 )
 NOTE_SHARE = "{} points; normal errors would have {:.1%}."
 NOTE_BARELY = (
@@ -193,7 +193,7 @@ def point(key: tuple[int, str, float]) -> xr.Dataset:
             for N in CHAIN_DIMENSIONS
         ]
     weights = np.full(NETWORK_RUNS, np.nan)
-    if batch in NETWORK_BATCHES and theory * batch <= MOST_OF_NETWORKS:
+    if batch == NETWORK_BATCH and theory * batch <= MOST_OF_NETWORKS:
         run_seed = 1000 * seed[0] + 100 * seed[1] + seed[2]
         weights = _passages(
             finite_networks.networks, task, DIMENSION, theory, goal, NETWORK_RUNS, run_seed
@@ -312,10 +312,11 @@ def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
 
 def _network_rows(data: xr.Dataset) -> Iterator[Row]:
     """Compare the networks with the theory, and networks with all weights with those drawn."""
-    weights, errors = _moments(data["network_passage"].sel(batch=1.0))
+    at = {"batch": 1.0, "dimension": DIMENSION}
+    means, errors = (x.sel(at) for x in _moments(data["chain_passage"]))
     for case in data["case"].values:
         muon, plain = (
-            (float(weights.sel(case=case, optimizer=o)), float(errors.sel(case=case, optimizer=o)))
+            (float(means.sel(case=case, optimizer=o)), float(errors.sel(case=case, optimizer=o)))
             for o in ("muon", "plain")
         )
         ratio = muon[0] / plain[0]
@@ -351,12 +352,15 @@ def _binomial_error(share: float, count: int) -> float:
 
 
 def _drawn(data: xr.Dataset) -> Figure:
-
     from tutelage.figures import optimizer_map
 
-    weights, errors = _moments(data["network_passage"].sel(batch=list(NETWORK_BATCHES)))
-    renamed = {"batch": "network_batch"}
-    shown = data.assign(network_steps=weights.rename(renamed), network_error=errors.rename(renamed))
+    shown = data
+    if "passage" in data:  # not in the file recorded before
+        means, errors = _moments(data["chain_passage"].sel(dimension=DIMENSION))
+        renamed = {"batch": "network_batch"}
+        shown = data.assign(
+            network_steps=means.rename(renamed), network_error=errors.rename(renamed)
+        )
     count = data.sizes["case"]
     figure, axes = new_grid(1, count, (3.6 * count, 3.6))
     for axis, case in zip(np.atleast_1d(axes), data["case"].values, strict=True):
@@ -392,7 +396,7 @@ SECTIONS = (
         "Steps with the mean gradient of bN new examples until ε_g is half of its value on the "
         "plateau, over b, each at its best constant learning rate (lines) and with the best of "
         f"three shapes of schedules (dashed); squares with bars: networks of N = {DIMENSION} "
-        f"inputs, mean of {NETWORK_RUNS} runs and standard error. The second figure: deviation of "
+        f"inputs, mean of {CHAIN_RUNS} runs and standard error. The second figure: deviation of "
         f"networks of N = {CHAIN_DIMENSIONS[-1]:,} from the theory. " + NOTE,
         compute,
         "Computes the map and the simulated networks again, in about two hours on one core.",
