@@ -106,6 +106,5 @@ def theory(run: SampledRun) -> np.ndarray:
 
 def measured(runs: tuple[SampledRun, ...] = RUNS) -> xr.Dataset:
     """Return all runs, by name."""
-    return xr.concat([sampled(run) for run in runs], "run").assign_coords(
-        run=[run.name for run in runs]
-    )
+    joined = xr.concat([sampled(run) for run in runs], "run", combine_attrs="drop")
+    return joined.assign_coords(run=[run.name for run in runs])
