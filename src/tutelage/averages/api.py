@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 from jaxtyping import Array
 
 from tutelage._arguments import validated
@@ -19,6 +18,7 @@ from tutelage.activations import Activation
 from tutelage.activations.base import check_one
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.methods import Activations, Method, chosen
+from tutelage.runs.stored_jit import stored_jit
 
 Units = Activation | Sequence[Activation]
 
@@ -95,7 +95,7 @@ def average(kind: str, activations: Activations, C: Array, method: Method) -> Es
     return method.average(kind, activations, C)
 
 
-_compiled = eqx.filter_jit(average)
+_compiled = stored_jit(average)
 
 
 def _average(

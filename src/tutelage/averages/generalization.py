@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -17,6 +16,7 @@ from tutelage.averages.methods import chosen
 from tutelage.model import Overlaps, Scenario
 from tutelage.model.scenario import check_fits
 from tutelage.model.teachers import decorrelates
+from tutelage.runs.stored_jit import stored_jit
 
 
 @validated
@@ -156,4 +156,4 @@ def _pairs(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array(i), np.array(j), np.array(factors)
 
 
-_compiled = eqx.filter_jit(_error)
+_compiled = stored_jit(_error)

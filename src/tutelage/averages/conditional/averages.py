@@ -24,6 +24,7 @@ from tutelage.averages.conditional.rules import Rule
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature import averages as quadrature
 from tutelage.model.layout import upper_triangle
+from tutelage.runs.stored_jit import stored_jit
 
 # Relative rounding of sums over some thousand nodes.
 ROUNDING = 1e-14
@@ -39,14 +40,14 @@ def supports(activations: tuple[Activation, ...]) -> bool:
 i3, slopes = quadrature.i3, quadrature.slopes
 
 
-@eqx.filter_jit
+@stored_jit
 def i2(activations: tuple[Activation, ...], C: Float[Array, "... 2 2"]) -> Estimate:
     """⟨g(u) h(w)⟩, by conditioning on u; the error is estimated as for `i4`."""
     estimates: Estimate = over_batch(lambda C: _estimate(_product, activations, C, 1), C)
     return estimates
 
 
-@eqx.filter_jit
+@stored_jit
 def i4(activations: tuple[Activation, ...], C: Float[Array, "... 4 4"]) -> Estimate:
     """⟨g_1'(u) g_2'(v) h(w) k(z)⟩, given u and v by Mehler's series for w and z.
 

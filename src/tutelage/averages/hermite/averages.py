@@ -16,7 +16,6 @@ elsewhere: there the error bound may be as large as the average.
 
 from math import factorial
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -29,6 +28,7 @@ from tutelage.averages.estimate import Estimate
 from tutelage.averages.hermite import bounds
 from tutelage.averages.hermite.coefficients import Expansion, expand, expand_derivative
 from tutelage.averages.hermite.series import series
+from tutelage.runs.stored_jit import stored_jit
 
 EPSILON = float(np.finfo(float).eps)
 # Smaller variances count as zero: the inverse square root of larger ones has a finite derivative
@@ -42,7 +42,7 @@ TERM = 64
 MAX_ORDER = 170
 
 
-@eqx.filter_jit
+@stored_jit
 def i2(
     activations: tuple[Activation, Activation], C: Float[Array, "... 2 2"], *, order: int = 10
 ) -> Estimate:
@@ -61,7 +61,7 @@ def i2(
     return _mehler(g, h, rho[..., 0, 1])
 
 
-@eqx.filter_jit
+@stored_jit
 def i3(
     activations: tuple[Activation, Activation], C: Float[Array, "... 3 3"], *, order: int = 10
 ) -> Estimate:
@@ -90,7 +90,7 @@ def i3(
     return Estimate(value, jax.lax.stop_gradient(error))
 
 
-@eqx.filter_jit
+@stored_jit
 def i4(
     activations: tuple[Activation, Activation, Activation, Activation],
     C: Float[Array, "... 4 4"],

@@ -17,7 +17,6 @@ covariances (by up to a factor of 6), at 32 nodes for none of 750.
 
 from collections.abc import Callable
 
-import equinox as eqx
 from jaxtyping import Array, Float
 
 from tutelage._checks import InputError
@@ -25,6 +24,7 @@ from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.averages.estimate import Estimate
 from tutelage.averages.quadrature.fields import Effort, Field, average, total
+from tutelage.runs.stored_jit import stored_jit
 
 # Nodes per axis of integrals with 0, 1, …, 4 axes: a millisecond for up to two axes, some tens of
 # milliseconds for four.
@@ -37,7 +37,7 @@ MOST_POINTS = 10**10
 SPEED = 3e7
 
 
-@eqx.filter_jit
+@stored_jit
 def i2(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... 2 2"],
@@ -58,7 +58,7 @@ def i2(
     )
 
 
-@eqx.filter_jit
+@stored_jit
 def slopes(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... 2 2"],
@@ -73,7 +73,7 @@ def slopes(
     )
 
 
-@eqx.filter_jit
+@stored_jit
 def i3(
     activations: tuple[Activation, Activation],
     C: Float[Array, "... 3 3"],
@@ -99,7 +99,7 @@ def i3(
     return _batched(one, C, nodes, COVARIANCES_PER_BATCH)
 
 
-@eqx.filter_jit
+@stored_jit
 def i4(
     activations: tuple[Activation, Activation, Activation, Activation],
     C: Float[Array, "... 4 4"],

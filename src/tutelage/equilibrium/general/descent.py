@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import jax, jnp
 from tutelage.equilibrium.general.landscape import FreeEnergyLandscape
+from tutelage.runs.stored_jit import stored_jit
 
 MAX_STEPS = 300
 # LONGEST_STEP is relative to 1 + |z|: longer steps would jump out of narrow valleys.
@@ -54,7 +54,7 @@ def descend(landscape: FreeEnergyLandscape, load: float, starts: Float[Array, "n
     return now
 
 
-@eqx.filter_jit
+@stored_jit
 def _begun(landscape: FreeEnergyLandscape, load: Array, starts: Float[Array, "n d"]) -> Descent:
     def one(z: Array) -> Descent:
         place = DescentPoint(z, *landscape.derivatives(z, load))
@@ -63,7 +63,7 @@ def _begun(landscape: FreeEnergyLandscape, load: Array, starts: Float[Array, "n 
     return jax.vmap(one)(starts)
 
 
-@eqx.filter_jit
+@stored_jit
 def _advance(landscape: FreeEnergyLandscape, load: Array, now: Descent) -> Descent:
     return jax.vmap(lambda one: _stepped(landscape, load, one))(now)
 

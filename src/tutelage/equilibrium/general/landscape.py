@@ -8,6 +8,7 @@ from tutelage._jax import jax, jnp
 from tutelage.averages.methods import Method
 from tutelage.equilibrium.kernel.pair_error import PairError
 from tutelage.model import Scenario
+from tutelage.runs.stored_jit import stored_jit
 
 # Eigenvalues of T below this fraction of the largest are rounding errors.
 _RANK = 1e-12
@@ -50,7 +51,7 @@ class FreeEnergyLandscape(eqx.Module):
         K = self.error.scenario.K
         return K * self.rank + K * (K - 1) // 2
 
-    @eqx.filter_jit
+    @stored_jit
     def vectors(self, z: Float[Array, " d"]) -> Float[Array, "K n"]:
         """Students as unit vectors (A, L): A in a basis of the teachers' span, L in Gram–Schmidt
         directions outside.
@@ -63,14 +64,14 @@ class FreeEnergyLandscape(eqx.Module):
         raw = jnp.eye(K, r + K, r) + place @ z
         return raw / jnp.sqrt(jnp.sum(raw**2, axis=1, keepdims=True))
 
-    @eqx.filter_jit
+    @stored_jit
     def coordinates(self, vectors: Float[Array, "K n"]) -> Float[Array, " d"]:
         """z of students given by lower triangular (A, L); undoes `vectors`."""
         K, r = self.error.scenario.K, self.rank
         raw = vectors / jnp.diagonal(vectors, offset=r)[:, None]
         return raw[np.tril_indices(K, r - 1, r + K)]
 
-    @eqx.filter_jit
+    @stored_jit
     def overlaps(self, z: Float[Array, " d"]) -> tuple[Float[Array, "K K"], Float[Array, "K M"]]:
         """Q and R."""
         V = self.vectors(z)
@@ -81,7 +82,7 @@ class FreeEnergyLandscape(eqx.Module):
         """βf."""
         return load * self.error.scenario.K * self.error(self._pairs(z)) - self.entropy(z)
 
-    @eqx.filter_jit
+    @stored_jit
     def entropy(self, z: Float[Array, " d"]) -> Float[Array, ""]:
         """s = Σ ln L_ii."""
         return jnp.sum(jnp.log(jnp.diagonal(self.vectors(z), offset=self.rank)))

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -17,6 +16,7 @@ from tutelage.equilibrium.general.landscape import FreeEnergyLandscape
 from tutelage.equilibrium.general.starts import starts as starting_points
 from tutelage.model import Overlaps, Scenario
 from tutelage.runs.seed import check_seed
+from tutelage.runs.stored_jit import stored_jit
 
 # Newton steps end at about 1e-14; a descent with a longer last step has not converged.
 CONVERGED_STEP = 1e-8
@@ -116,7 +116,7 @@ def minima(
     return tuple(sorted(distinct, key=lambda minimum: minimum.free_energy))
 
 
-@eqx.filter_jit
+@stored_jit
 def _described(
     landscape: FreeEnergyLandscape, load: Array, z: Float[Array, "n d"]
 ) -> tuple[Array, ...]:

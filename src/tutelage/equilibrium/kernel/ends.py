@@ -10,7 +10,6 @@ contribute to G_2 and G_3 as delta functions, G_3 = ⟨g''(rz + σy) y⟩/σ.
 
 import math
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -18,6 +17,7 @@ from tutelage._types import AnyArray
 from tutelage.activations import Activation
 from tutelage.activations.panels import graded_edges, on_panels
 from tutelage.equilibrium.kernel.table import Table
+from tutelage.runs.stored_jit import stored_jit
 
 LIMIT = 9.5  # φ(9.5) is below 1e-20
 HALVINGS, POINTS = 8, 12
@@ -91,7 +91,7 @@ class Ends:
         return values
 
 
-@eqx.filter_jit
+@stored_jit
 def _with_derivatives(g: Activation, x: Float[AnyArray, " x"]) -> tuple[Array, Array, Array]:
     return g(x), g.derivative(x), g.second_derivative(x)
 

@@ -14,6 +14,7 @@ from tutelage.averages.methods import Method
 from tutelage.equilibrium.kernel.pair import PairKernel, pair_kernel
 from tutelage.model import Scenario
 from tutelage.model.scenario import check_scenario
+from tutelage.runs.stored_jit import stored_jit
 
 
 class PairError(eqx.Module):
@@ -50,7 +51,7 @@ class PairError(eqx.Module):
         itself = -jnp.trace(self.G[:, : scenario.K]) * itself
         self.constant = 0.5 * (itself + jnp.sum(v.T @ v * _teachers(h, T, method)))
 
-    @eqx.filter_jit
+    @stored_jit
     def __call__(self, pairs: Float[Array, "... p"]) -> Float[Array, "..."]:
         """ε_g."""
         return self.constant + jnp.sum(self._terms(lambda kernel: kernel.value, pairs), axis=-1)
@@ -63,7 +64,7 @@ class PairError(eqx.Module):
         """∂²ε_g/∂ρ² for every pair ρ; there are no mixed second derivatives."""
         return self._terms(lambda kernel: kernel.second, pairs)
 
-    @eqx.filter_jit
+    @stored_jit
     def pairs(
         self, Q: Float[Array, "... K K"], R: Float[Array, "... K M"]
     ) -> Float[Array, "... p"]:

@@ -19,7 +19,7 @@ from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
 UNITS: tuple[Activation, ...] = (Erf(), ReLU())
-DRIFTS, FULL_DRIFTS = np.array([0.003, 0.01, 0.02, 0.03, 0.05, 0.1]), np.geomspace(0.001, 0.2, 13)
+DRIFTS, FULL_DRIFTS = np.array([0.003, 0.01, 0.03, 0.1]), np.geomspace(0.001, 0.2, 13)
 PRINTED_DRIFT = 0.03
 # Bounds of η, and the highest γ in units of δ.
 RATES, DECAYS = (0.2, 1.5), 1.5
