@@ -190,3 +190,10 @@ def test_papers_come_in_the_order_named_and_once():
 def test_an_unknown_paper_is_refused_with_what_is_known():
     with pytest.raises(InputError, match=r"PAPER: got 'saad1995'.*oostwal2019"):
         reproduce(["saad1995"])
+
+
+def test_sizes_of_pictures_follow_the_style():
+    """`new_grid` and `size_in_style` shrink pictures on paper; fixed sizes would be too wide."""
+    fixed = re.compile(r"figsize=(?!size_in_style)")
+    for source in Path(papers.__file__).parent.rglob("*.py"):
+        assert not fixed.search(source.read_text(encoding="utf-8")), source.name

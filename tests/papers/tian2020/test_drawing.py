@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from made_up_runs import two_layers
+from matplotlib.text import Text
 
 import tutelage as tl
 from tutelage._checks import InputError
@@ -47,6 +48,16 @@ def test_panels_have_the_mean_best_correlation_of_every_layer(study):
     (legend,) = row[0].figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["layer-0", "layer-1"]
     plt.close(row[0].figure)
+
+
+@pytest.mark.parametrize(("style", "width"), [("screen", 8.4), ("paper", 8.4 * 8 / 11)])
+def test_a_picture_of_a_paper_has_the_size_of_the_style(study, style, width):
+    with tl.figures.style(style):
+        figure = draw.specialization_on_images(study)[0].figure
+        wide = drawing.specialization_of_layers(two_layers(), [0, 5, 10])[0, 0].figure
+    assert figure.get_figwidth() == pytest.approx(width)
+    assert wide.get_figwidth() == pytest.approx(8.8 if style == "screen" else 6.4)
+    assert all(text.get_fontsize() >= 7.0 for text in figure.findobj(Text))
 
 
 def test_runs_that_were_interrupted_do_not_count(study):
