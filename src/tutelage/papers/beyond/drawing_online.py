@@ -165,7 +165,7 @@ def lengths_over_eigenvalues(dataset: xr.Dataset, axes: "Axes") -> Any:
     """Draw lengths over λ; lines show the mean product of each kind."""
     for even, points in _kinds(dataset):
         growth, length = points["growth"].values, points["length"].values
-        _with_names(axes, points, growth, length, (0, 1) if even else (1,))
+        _with_names(axes, points, growth, length, (0, 1) if even else (1, 1, 4, 1))
         product = float(np.mean(growth * length))
         x = np.geomspace(growth.min(), growth.max(), 101)
         axes.plot(
@@ -297,16 +297,16 @@ def _kinds(dataset: xr.Dataset) -> list[tuple[bool, xr.Dataset]]:
 
 # Places of names next to points: their offset in points, and the side of the text that is fixed.
 LEFT_BELOW, RIGHT_ABOVE, RIGHT_BELOW = ((-7, -9), "right"), ((6, 3), "left"), ((6, -9), "left")
-NAME_PLACES = (LEFT_BELOW, RIGHT_ABOVE, RIGHT_BELOW, ((-7, 3), "right"))
+NAME_PLACES = (LEFT_BELOW, RIGHT_ABOVE, RIGHT_BELOW, ((-7, 3), "right"), ((4, 9), "left"))
 
 
 def _with_names(
     axes: Any, points: xr.Dataset, x: np.ndarray, y: np.ndarray, places: tuple[int, ...]
 ) -> None:
-    """Plot circles, whose names take two places in turn, or squares, whose names take one."""
+    """Plot circles, whose names take two places in turn, or squares with one or four places."""
     from matplotlib import rcParams
 
-    circles = len(places) > 1
+    circles = len(places) == 2
     axes.plot(x, y, "o" if circles else "s", color="C0" if circles else "C1")
     for number, k in enumerate(np.argsort(x)):
         offset, side = NAME_PLACES[places[number % len(places)]]
@@ -314,4 +314,4 @@ def _with_names(
         options: Any = {"textcoords": "offset points", "ha": side}
         options["fontsize"] = rcParams["legend.fontsize"]
         axes.annotate(short, (x[k], y[k]), offset, **options)
-    axes.margins(0.16)
+    axes.margins(x=0.24, y=0.16)
