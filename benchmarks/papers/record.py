@@ -16,7 +16,7 @@ With the environment variable TUTELAGE_PARTS=FOLDER some runs save their parts t
 command continues, with the same sources only; TUTELAGE_PROCESSES is the number of processes that
 compute their parts.
 
-``python benchmarks/gpu/tian2020.py`` records the other trainings of tian2020.
+``python benchmarks/gpu/tian2020.py`` records the trainings of tian2020.
 """
 
 import argparse
@@ -41,9 +41,8 @@ from tutelage.papers.beyond import (
     search,
     temperature_runs,
 )
-from tutelage.papers.milletari2019 import architectures, descent, digits, widths
+from tutelage.papers.milletari2019 import architectures, digits, widths
 from tutelage.papers.oostwal2019 import escape
-from tutelage.papers.tian2020 import trainings
 
 # What computes each file, and its seeds in words.
 RECORDS = {
@@ -60,12 +59,10 @@ RECORDS = {
     ("beyond", "search"): (search.searched, str(search.SEED)),
     ("beyond", "temperature"): (temperature_runs.measured, "1"),
     ("beyond", "units"): (families.units, str(families.SEED)),
-    ("milletari2019", "descent"): (descent.measured, "0 to 36 in steps of 12"),
     ("milletari2019", "digits"): (digits.measured, "0"),
     ("milletari2019", "stuck"): (architectures.stuck_runs, "0 to 3150 in steps of 50"),
     ("milletari2019", "widths"): (widths.measured, "0"),
     ("oostwal2019", "escape"): (escape.measured, "N"),
-    ("tian2020", "equal"): (trainings.equal, str(trainings.SEED_EQUAL)),
 }
 
 

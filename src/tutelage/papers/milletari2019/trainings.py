@@ -87,9 +87,8 @@ SETTINGS = (AUTHORS, TEXT)
 # Stuck networks are identified early: units that are dead after some hundred epochs stay dead.
 STUCK_EPOCH = 300
 RECORDS, SPECTRA, FULL_SPECTRA = 16, 6, 24
-# A spectrum of the digits takes a second, so a quick run has only those at the end.
+# A spectrum of the digits takes a second, so the recorded networks have only those at the end.
 DIGITS_RECORDS, FULL_DIGITS_SPECTRA = 12, 5
-RUNS_OF_DIGITS, RECORDS_OF_DIGITS, SPECTRA_OF_DIGITS = 12, 12, 5  # of recorded networks
 
 
 def runs_of(data: str, hidden: tuple[int, ...], full: bool) -> int:

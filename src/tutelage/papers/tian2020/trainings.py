@@ -22,8 +22,6 @@ import xarray as xr
 from tutelage import deep, sweeps
 
 SEED = 1909
-# Runs of `equal`: another seed than that of any stage of the others.
-SEED_EQUAL, RUNS_EQUAL = 1919, 600
 MULTIPLES = (1, 2, 5, 10)
 POLARITIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 TWO_LAYERS: dict[str, dict[str, Any]] = {
@@ -77,26 +75,6 @@ def recovery(setting: str, stage: int = 0) -> xr.Dataset:
     sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "runs": 32, "polarity": POLARITIES}
     study = _widths({"seed": [SEED + stage]}, **sizes, **TWO_LAYERS[setting])
     return _selected(study, "teacher_correlation_1")
-
-
-def equal(setting: str = "code") -> xr.Dataset:
-    """Train for Figure 11 at p = 0: more runs, with other seeds, where few of them decide a mean.
-
-    They are recorded by ``benchmarks/papers/record.py``.
-    """
-    sizes: dict[str, Any] = {"hidden": 20, "epochs": 100, "recorded": [0, 100], "runs": RUNS_EQUAL}
-    over = {"multiple": (1, 10), "seed": [SEED_EQUAL]}
-    study = sweeps.run(
-        deep.train,
-        over,
-        keep=("evaluation_loss", "teacher_correlation_1"),
-        workers=1,
-        **sizes,
-        **TWO_LAYERS[setting],
-    )
-    last = study.isel(seed=0, epoch=-1, drop=True)
-    recovered = (last["teacher_correlation_1"] > 0.95).sum("teacher_1").astype(np.int8)
-    return xr.Dataset({"evaluation_loss": last["evaluation_loss"], "recovered": recovered})
 
 
 def followed(setting: str, stage: int = 0) -> xr.Dataset:
