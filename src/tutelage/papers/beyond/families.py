@@ -217,13 +217,13 @@ def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
 def rates() -> xr.Dataset:
     """Follow minima in the learning rate: the content of ``recorded/family_rates.nc``.
 
-    Of the separate families those are followed in which all units are anti-aligned.
+    These are the minima with one anti-aligned unit, and those in which all units are separate.
     """
     cases = [
         (M, name)
         for M in FOLLOWED
         for name in minima_of_families(M)
-        if "separate" not in name or name.startswith(f"{M} ")
+        if name in (coupled(1), f"{coupled(M)}, separate")
     ]
     return _joined(recorded.in_parts("rates", cases, _rate_of))
 
