@@ -106,7 +106,7 @@ def large_networks() -> Figure:
 
     figure, axes = new_grid(1, 2, (10.0, 3.8))
     curves, marks = _curve(ReLU(), math.inf, 0.0, 20.0), transitions(ReLU(), math.inf)
-    order_parameters(curves, axes[0], which=["R"], transitions=marks, styles=OVERLAP_STYLES)
+    order_parameters(curves, axes[0], which=["R"], transitions=marks)
     order_parameters(curves, axes[1], which=["generalization_error"], transitions=marks)
     axes[0].set(ylim=(-1.0, 1.0))
     for panel in axes:

@@ -156,7 +156,7 @@ SECTIONS = (
     Section(
         "fig4",
         "Figure 4: ReLU networks for K → ∞",
-        "Left: R of the two minima beyond α_c = 2π, R > 0 solid and R < 0 as a chain line. Right: "
+        "Left: R of the two minima beyond α_c = 2π, R > 0 solid and R < 0 dotted. Right: "
         "their generalization error, which is one curve, with the plateau 1/4 - 1/(2π) before α_c.",
         _fig4,
     ),
