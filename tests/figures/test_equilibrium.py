@@ -249,3 +249,19 @@ def test_states_at_several_temperatures_are_thin_where_replica_symmetry_is_unsta
         tl.figures.temperature_states(curves, which="S")
     with pytest.raises(InputError, match="datasets"):
         tl.figures.temperature_states([])
+
+
+def test_no_thin_line_fills_the_gaps_of_a_dashed_one():
+    curves = tl.equilibrium.learning_curve(tl.Erf(), 5, np.linspace(0, 100, 41))
+    lines = tl.figures.order_parameters(curves, which=["R"]).get_lines()
+    wide = max(line.get_linewidth() for line in lines)
+    drawn = {
+        width: sum(np.isfinite(x.get_ydata()).astype(int) for x in lines if
+                   (x.get_linewidth() == wide) == width)
+        for width in (True, False)
+    }  # fmt: skip
+    stable = int(curves["stable"].sum())
+    site_stable = int(curves["site_stable"].sum())
+    ends = drawn[True].sum() + drawn[False].sum() - site_stable
+    assert drawn[True].sum() == stable < site_stable
+    assert 0 < ends <= 4  # points where a thin line begins

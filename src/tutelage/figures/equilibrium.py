@@ -116,8 +116,12 @@ def _draw_branches(
             continue
         dash = styles.get(kind, STYLES[kind])
         style: dict[str, Any] = {"color": "black" if both else colour, "linestyle": dash}
-        for flag, width in (("stable", wide), ("site_stable", SITE_STABLE_WIDTH_FACTOR * wide)):
-            values = branch[name].where(branch[flag])
+        stable, site_stable = branch["stable"].values, branch["site_stable"].values
+        # A thin line below a dashed one would fill its gaps: it ends one point inside.
+        before, after = np.append(True, stable[:-1]), np.append(stable[1:], True)
+        thin = site_stable & ~(stable & before & after)
+        for mask, width in ((stable, wide), (thin, SITE_STABLE_WIDTH_FACTOR * wide)):
+            values = np.where(mask, branch[name].values, np.nan)
             if not np.any(np.isfinite(values)):
                 continue
             words = _name(kind) if both else f"{_symbol(name)}, {_name(kind)}"
