@@ -185,3 +185,14 @@ def test_a_missing_file_is_named(tmp_path):
 def test_an_attribute_that_would_destroy_the_file_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=f"dataset: got an attribute '{name}'"):
         results.save(xr.Dataset(attrs={name: 1}), tmp_path / "run.nc")
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b")])
+def test_a_file_of_another_program_may_have_an_axis_that_grows(names, tmp_path):
+    """Records of one variable are stored without padding: three bytes of int8 in each."""
+    values = np.arange(15, dtype=np.int8).reshape(5, 3)
+    grown = xr.Dataset({name: (("time", "place"), values) for name in names})
+    grown.to_netcdf(tmp_path / "grown.nc", engine="scipy", unlimited_dims=["time"])
+    loaded = tl.results.load(tmp_path / "grown.nc")
+    for name in names:
+        np.testing.assert_array_equal(loaded[name].values, values)
