@@ -194,7 +194,8 @@ def _drawn(data: xr.Dataset) -> Any:
         times = data["escape_time"].sel(setting=one.label).values
         mean = mean_time(times, float(data["last_sweep"]))
         error = mean / np.sqrt(np.isfinite(times).sum(axis=-1))
-        axes.errorbar(N, mean, error, fmt="os"[number], ms=4, color=f"C{number}", label=label)
+        look: dict[str, Any] = {"fmt": "os"[number], "fillstyle": "none", "color": f"C{number}"}
+        axes.errorbar(N, mean, error, label=label, **look)
     large = N[N >= ASYMPTOTIC]
     times = data["escape_time"].sel(setting=SIGMOIDAL.label, dimension=large).values
     logarithms = np.log(mean_time(times, float(data["last_sweep"])))

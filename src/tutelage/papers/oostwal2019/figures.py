@@ -181,7 +181,6 @@ def _sampled(
             fmt=marker or MARKERS[name],
             color=f"C{number}",
             fillstyle="none",
-            markersize=5,
             linewidth=0.8,
             label=label if number == 0 and label else None,
             zorder=3,
