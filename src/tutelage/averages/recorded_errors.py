@@ -20,7 +20,7 @@ from tutelage.activations.base import form_of
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.two_point import erf_kernel, modulus_kernel, two_point
 from tutelage.model import Scenario
-from tutelage.model.layout import Layout
+from tutelage.model.layout import Layout, upper_pairs
 
 # Numbers in one temporary array.  The C library returns arrays of 128 kB to the system after each
 # use: with them, 401 errors of eight units take 2.5 ms instead of 0.9.
@@ -36,6 +36,7 @@ class FieldPairs(NamedTuple):
     a, b: the fields.
     variance_a, variance_b: the pairs (a, a) and (b, b).
     factor: 1 - δ_ab/2.
+    mixed, of_students, of_teachers: the places of the three kinds of pairs.
     """
 
     a: Int[np.ndarray, " pairs"]
@@ -43,6 +44,9 @@ class FieldPairs(NamedTuple):
     variance_a: Int[np.ndarray, " pairs"]
     variance_b: Int[np.ndarray, " pairs"]
     factor: Float[np.ndarray, " pairs"]
+    mixed: slice
+    of_students: slice
+    of_teachers: slice
 
 
 def errors_of_states(
@@ -53,12 +57,16 @@ def errors_of_states(
 ) -> Float[np.ndarray, "..."]:
     """Return ε_g of state vectors for the scenario of one run with closed forms, by NumPy."""
     batch = y.shape[:-1]
+    same_teachers = not any(T.strides[:-2])  # as in an array that was broadcast
+    if same_teachers:
+        T = T[(0,) * (T.ndim - 2)]
     states, teachers = y.reshape(-1, y.shape[-1]), _independent(T, y)
     teachers = teachers.reshape(-1, teachers.shape[-1])
     size = max(1, NUMBERS_PER_BLOCK // (layout.size + teachers.shape[-1]))
+    blocks = (slice(first, first + size) for first in range(0, len(states), size))
     errors = [
-        _errors(scenario, layout, states[first : first + size], teachers[first : first + size], np)
-        for first in range(0, len(states), size)
+        _errors(scenario, layout, states[block], teachers[block], np, same_teachers)
+        for block in blocks
     ]
     return np.concatenate([np.zeros(0), *errors]).reshape(batch)
 
@@ -77,7 +85,7 @@ def errors_inside_a_program(
 
 def _independent(T: Float[AnyArray, "... M M"], y: Float[AnyArray, "... d"]) -> AnyArray:
     """Return T_nm for n <= m, with the leading axes of y."""
-    n, m = np.triu_indices(T.shape[-1])
+    n, m = upper_pairs(T.shape[-1])
     xp = y.__array_namespace__()
     return xp.broadcast_to(xp.asarray(T)[..., n, m], (*y.shape[:-1], len(n)))
 
@@ -88,23 +96,42 @@ def _errors(
     y: Float[AnyArray, "... d"],
     T: Float[AnyArray, "... pairs"],
     xp: ArrayModule,
+    same_teachers: bool = False,
 ) -> Any:
-    K, M = scenario.K, scenario.M
-    pairs, g, h = _pairs(K, M), scenario.student.activation, scenario.teacher.activation
+    """Return ε_g as a sum over groups of pairs.
+
+    same_teachers: whether T is the same in all states, an array of NumPy.
+    """
+    pairs = _pairs(scenario.K, scenario.M)
     C = xp.concatenate([y[..., layout["R"]], y[..., layout["Q"]], T], axis=-1)
-    p, q = C[..., pairs.variance_a], C[..., pairs.variance_b]
     w = match_rank(_weights(scenario, layout, y, pairs, xp), C)
-    if scenario.same_activation:
-        return ordered_sum(w * _products((g, g), p, q, C, xp), axis=-1)
-    ends = np.cumsum([0, K * M, K * (K + 1) // 2, M * (M + 1) // 2])
-    parts = [slice(*ends[k : k + 2]) for k in range(3)]
-    units = ((g, h), (g, g), (h, h))
+
+    def total(part: slice, units: tuple[Activation, Activation], some: Any = ...) -> Any:
+        c = C[some]
+        p, q = c[..., pairs.variance_a[part]], c[..., pairs.variance_b[part]]
+        weights = w[..., part] if len(w) == 1 else w[some][..., part]
+        return ordered_sum(weights * _products(units, p, q, c[..., part], xp), axis=-1)
+
+    first = slice(0, 1) if same_teachers else ...
     return sum(
-        ordered_sum(
-            w[..., part] * _products(unit, p[..., part], q[..., part], C[..., part], xp), axis=-1
-        )
-        for unit, part in zip(units, parts, strict=True)
+        total(part, units, first if part is pairs.of_teachers else ...)
+        for part, units in _groups(scenario, pairs, xp)
     )
+
+
+def _groups(
+    scenario: Scenario, pairs: FieldPairs, xp: ArrayModule
+) -> list[tuple[slice, tuple[Activation, Activation]]]:
+    """Return groups of pairs with equal units; those of two teachers are a separate group in NumPy,
+    since they are often the same in all states.
+    """
+    g, h = scenario.student.activation, scenario.teacher.activation
+    mixed, students, teachers = pairs.mixed, pairs.of_students, pairs.of_teachers
+    if not scenario.same_activation:
+        return [(mixed, (g, h)), (students, (g, g)), (teachers, (h, h))]
+    if xp is jnp:  # one group is compiled in less time
+        return [(slice(None), (g, g))]
+    return [(slice(0, students.stop), (g, g)), (teachers, (g, g))]
 
 
 @cache
@@ -114,7 +141,9 @@ def _pairs(K: int, M: int) -> FieldPairs:
     a = np.concatenate([np.repeat(np.arange(K), M), i, K + n])
     b = np.concatenate([np.tile(K + np.arange(M), K), k, K + m])
     own = np.flatnonzero(a == b)
-    return FieldPairs(a, b, own[a], own[b], np.where(a == b, 0.5, 1.0))
+    ends = np.cumsum([0, K * M, len(i), len(n)]).tolist()
+    kinds = (slice(*ends[kind : kind + 2]) for kind in range(3))
+    return FieldPairs(a, b, own[a], own[b], np.where(a == b, 0.5, 1.0), *kinds)
 
 
 def _weights(
