@@ -30,19 +30,22 @@ NUMBERS_PER_BLOCK = 15 * 2**10
 ENDS = {erf_kernel: (2.0, 0.0), modulus_kernel: (1.0, 1.0)}
 
 
+# Pairs of fields by their places, and their units.
+Group = tuple[slice, tuple[Activation, Activation]]
+
+
 class FieldPairs(NamedTuple):
     """All pairs of fields a <= b: student and teacher, two students, two teachers.
 
     a, b: the fields.
-    variance_a, variance_b: the pairs (a, a) and (b, b).
+    variances: the places of the pairs (a, a).
     factor: 1 - δ_ab/2.
     mixed, of_students, of_teachers: the places of the three kinds of pairs.
     """
 
     a: Int[np.ndarray, " pairs"]
     b: Int[np.ndarray, " pairs"]
-    variance_a: Int[np.ndarray, " pairs"]
-    variance_b: Int[np.ndarray, " pairs"]
+    variances: Int[np.ndarray, " fields"]
     factor: Float[np.ndarray, " pairs"]
     mixed: slice
     of_students: slice
@@ -62,10 +65,15 @@ def errors_of_states(
         T = T[(0,) * (T.ndim - 2)]
     states, teachers = y.reshape(-1, y.shape[-1]), _independent(T, y)
     teachers = teachers.reshape(-1, teachers.shape[-1])
-    size = max(1, NUMBERS_PER_BLOCK // (layout.size + teachers.shape[-1]))
+    of_teachers, others = _groups(scenario)
+    constant = 0.0
+    if same_teachers and len(states):
+        constant = _errors(scenario, layout, states[:1], teachers[:1], np, of_teachers)
+    groups = others if same_teachers else others + of_teachers
+    size = max(1, NUMBERS_PER_BLOCK // layout.size)
     blocks = (slice(first, first + size) for first in range(0, len(states), size))
     errors = [
-        _errors(scenario, layout, states[block], teachers[block], np, same_teachers)
+        _errors(scenario, layout, states[block], teachers[block], np, groups) + constant
         for block in blocks
     ]
     return np.concatenate([np.zeros(0), *errors]).reshape(batch)
@@ -79,7 +87,11 @@ def errors_inside_a_program(
 ) -> Float[jax.Array, "..."]:
     """Return ε_g of state vectors for the scenario of one run with closed forms, by JAX."""
     y = jnp.asarray(y)
-    errors: jax.Array = _errors(scenario, layout, y, _independent(T, y), jnp)
+    of_teachers, others = _groups(scenario)
+    groups = others + of_teachers
+    if scenario.same_activation:  # one group is compiled in less time
+        groups = [(slice(None), groups[0][1])]
+    errors: jax.Array = _errors(scenario, layout, y, _independent(T, y), jnp, groups)
     return errors
 
 
@@ -96,42 +108,32 @@ def _errors(
     y: Float[AnyArray, "... d"],
     T: Float[AnyArray, "... pairs"],
     xp: ArrayModule,
-    same_teachers: bool = False,
+    groups: list[Group],
 ) -> Any:
-    """Return ε_g as a sum over groups of pairs.
-
-    same_teachers: whether T is the same in all states, an array of NumPy.
-    """
+    """Return the part of ε_g of some groups of pairs."""
     pairs = _pairs(scenario.K, scenario.M)
     C = xp.concatenate([y[..., layout["R"]], y[..., layout["Q"]], T], axis=-1)
+    variances = xp.maximum(C[..., pairs.variances], 0.0)  # below zero by an integration error
     w = match_rank(_weights(scenario, layout, y, pairs, xp), C)
-
-    def total(part: slice, units: tuple[Activation, Activation], some: Any = ...) -> Any:
-        c = C[some]
-        p, q = c[..., pairs.variance_a[part]], c[..., pairs.variance_b[part]]
-        weights = w[..., part] if len(w) == 1 else w[some][..., part]
-        return ordered_sum(weights * _products(units, p, q, c[..., part], xp), axis=-1)
-
-    first = slice(0, 1) if same_teachers else ...
-    return sum(
-        total(part, units, first if part is pairs.of_teachers else ...)
-        for part, units in _groups(scenario, pairs, xp)
-    )
+    total = 0.0
+    for part, units in groups:
+        p, q = variances[..., pairs.a[part]], variances[..., pairs.b[part]]
+        products = _products(units, p, q, C[..., part], xp)
+        total = total + ordered_sum(w[..., part] * products, axis=-1)
+    return total
 
 
-def _groups(
-    scenario: Scenario, pairs: FieldPairs, xp: ArrayModule
-) -> list[tuple[slice, tuple[Activation, Activation]]]:
-    """Return groups of pairs with equal units; those of two teachers are a separate group in NumPy,
-    since they are often the same in all states.
+def _groups(scenario: Scenario) -> tuple[list[Group], list[Group]]:
+    """Return the groups of pairs with equal units: pairs of teachers, which are often the same in
+    all states, and the other pairs.
     """
+    pairs, same = _pairs(scenario.K, scenario.M), scenario.same_activation
     g, h = scenario.student.activation, scenario.teacher.activation
-    mixed, students, teachers = pairs.mixed, pairs.of_students, pairs.of_teachers
-    if not scenario.same_activation:
-        return [(mixed, (g, h)), (students, (g, g)), (teachers, (h, h))]
-    if xp is jnp:  # one group is compiled in less time
-        return [(slice(None), (g, g))]
-    return [(slice(0, students.stop), (g, g)), (teachers, (g, g))]
+    if same:
+        others = [(slice(0, pairs.of_students.stop), (g, g))]
+    else:
+        others = [(pairs.mixed, (g, h)), (pairs.of_students, (g, g))]
+    return [(pairs.of_teachers, (h, h))], others
 
 
 @cache
@@ -143,7 +145,7 @@ def _pairs(K: int, M: int) -> FieldPairs:
     own = np.flatnonzero(a == b)
     ends = np.cumsum([0, K * M, len(i), len(n)]).tolist()
     kinds = (slice(*ends[kind : kind + 2]) for kind in range(3))
-    return FieldPairs(a, b, own[a], own[b], np.where(a == b, 0.5, 1.0), *kinds)
+    return FieldPairs(a, b, own, np.where(a == b, 0.5, 1.0), *kinds)
 
 
 def _weights(
@@ -173,7 +175,6 @@ def _products(
 ) -> AnyArray:
     """⟨g(u) h(w)⟩ of fields with the variances p and q and the covariance c."""
     g, h = map(form_of, units)
-    p, q = xp.maximum(p, 0.0), xp.maximum(q, 0.0)  # below zero by an integration error
     average = two_point(g, h, p, q)
     total = average.level + average.linear * c
     for kappa, scale, size in average.curved:
