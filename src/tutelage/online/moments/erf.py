@@ -127,13 +127,11 @@ def _sum_of_arcsines(
     # XLA computes a concatenated array once, not again for every shift that reads it.
     fields = tuple(jnp.concatenate([x, x[..., :half]], axis=-1) for x in (u, w, inverse, *weights))
 
-    def terms(s: int | Array, count: int = n) -> Array:
-        """Return G_ia G_kb asin ξ_ab + G_ib G_ka asin ξ_ba for the first a, and b = a + s."""
-        u_a, w_a, inverse_a, ia, ka = (x[..., :count] for x in fields)
-        u_b, w_b, inverse_b, ib, kb = (
-            jax.lax.dynamic_slice_in_dim(x, s, count, -1) for x in fields
-        )
-        C_ab = jax.lax.dynamic_index_in_dim(covariance, s, -2, keepdims=False)[..., None, :count]
+    def terms(s: int | Array) -> Array:
+        """Return G_ia G_kb asin ξ_ab + G_ib G_ka asin ξ_ba for all a, and b = a + s."""
+        u_a, w_a, inverse_a, ia, ka = (x[..., :n] for x in fields)
+        u_b, w_b, inverse_b, ib, kb = (jax.lax.dynamic_slice_in_dim(x, s, n, -1) for x in fields)
+        C_ab = jax.lax.dynamic_index_in_dim(covariance, s, -2, keepdims=False)[..., None, :]
         xi = (C_ab - u_a * u_b - w_a * w_b) * (inverse_a * inverse_b)
         return (ia * kb + ib * ka) * arcsine(xi)
 
@@ -143,8 +141,9 @@ def _sum_of_arcsines(
         total = sum((terms(s) for s in range(1, end)), total)
     else:
         total = jax.lax.fori_loop(1, end, lambda s, total: total + terms(s), total)
-    total = ordered_sum(total, axis=-1)
-    return total + ordered_sum(terms(half, half), axis=-1) if end == half else total
+    if end == half:  # each pair (a, a + n/2) occurs twice: half as many terms would be scalar code
+        total = total + 0.5 * terms(half)
+    return ordered_sum(total, axis=-1)
 
 
 def _shifts(n: int) -> int:
