@@ -44,8 +44,8 @@ from tutelage.online.moments.signs import SignMoments
 from tutelage.online.moments.single import SingleMoments
 from tutelage.runs.stored_jit import stored_jit
 
-# Up to this many runs with per-run numbers are computed in parallel, each in a lane of vector
-# instructions, by one program for this number of runs.
+# Up to this many runs with per-run numbers are computed by one program for this number of runs: in
+# parallel, each in a lane of vector instructions, or one after the other where that is faster.
 LANES = 16
 # The averages are computed by the first class that supports the scenario and its method.
 IMPLEMENTATIONS: tuple[type[Moments], ...] = (

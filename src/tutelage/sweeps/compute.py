@@ -3,7 +3,7 @@
 Points of `online.evolve` that differ in real numbers only are one call of
 `online.trajectory.evolve_each`, up to `LANES` of them.  One compiled program computes up to `LANES`
 runs in parallel and rounds each operation separately: the bits of a run depend neither on the other
-runs nor on its position.
+runs nor on its position.  Runs of erf units are computed one after the other by the same code.
 
 Averages by conditioning (smooth units) take as many nodes as the hardest run of a call needs;
 these runs are computed one by one.
