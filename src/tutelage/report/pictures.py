@@ -15,6 +15,8 @@ METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
 }
 FRAMES_PER_SECOND = 8
+# With these settings, `Figure.set_layout_engine(None)` removes the engine.
+NO_LAYOUT = {"figure.autolayout": False, "figure.constrained_layout.use": False}
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,13 @@ def save(figure: Figure, stem: str, folder: Path) -> PictureFiles:
     import matplotlib.pyplot as plt
 
     stem = "_".join(filter(None, (stem, figure.name)))
-    with plt.rc_context({"svg.hashsalt": stem}):
+    with plt.rc_context({"svg.hashsalt": stem, **NO_LAYOUT}):
         for suffix, metadata in METADATA.items():
             with files.replacing(folder / f"{stem}.{suffix}", follow_link=False) as file:
                 figure.picture.savefig(file, dpi=150, metadata=metadata)
-            # All formats have the layout of the first one: Matplotlib would compute it for each.
-            figure.picture.set_layout_engine("none")
+            # All formats have the layout of the first one: Matplotlib would draw the figure twice
+            # for each, the first time without output, to compute it again.
+            figure.picture.set_layout_engine(None)
     data = [_save_data(dataset, part, stem, folder) for part, dataset in figure.data.items()]
     film = _save_film(figure.film, stem, folder) if figure.film is not None else ""
     return PictureFiles(f"{stem}.png", f"{stem}.svg", f"{stem}.pdf", data, film)

@@ -1,5 +1,6 @@
 """The figures of tian2020: the recorded data of full runs, and rows and pictures made from them."""
 
+from math import comb
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -183,3 +184,21 @@ def test_narrow_students_that_recover_all_nodes_have_no_loss():
     all_nodes = one["recovered_1"].sel(shown=100).all("teacher_1").values
     assert all_nodes.sum() == 62
     assert np.array_equal(one["evaluation_loss"].values < 1e-10, all_nodes)
+
+
+def test_few_large_losses_decide_the_mean_of_equal_teacher_nodes():
+    """By the sum over numbers of large losses, of runs that have one with the largest probability
+    that Markov's inequality allows.
+    """
+    data = readings.load_recorded("recovery")["code"]["evaluation_loss"].sel(polarity=0.0)
+    narrow, wide = (data.sel(multiple=m).values.astype(float) for m in (1, 10))
+    large, n = int((narrow > 0.01).sum()), len(narrow)
+    highest = (wide.mean() + 3 * wide.std(ddof=1) / np.sqrt(n)) / 0.01
+    fewer = sum(comb(n, k) * highest**k * (1 - highest) ** (n - k) for k in range(large))
+    assert large == 2 and 1 - fewer < 1e-4
+    row = next(row for row in rows("fig11") if row.item.endswith("p = 0"))
+    assert (
+        row.verdict == "depends"
+        and "authors' code, mean loss: 0.00072 ± 0.00051, agrees" in row.note
+    )
+    assert f"{1 - fewer:.0e}" in row.note

@@ -20,6 +20,7 @@ from tutelage.papers.simulated import statement
 from tutelage.papers.tian2020 import KEY, notes
 from tutelage.papers.tian2020.drawing import best_of_nodes, followers, log_loss
 from tutelage.papers.tian2020.readings import (
+    MAX_STAGES,
     NAMES,
     SETTING,
     Data,
@@ -31,6 +32,7 @@ from tutelage.papers.tian2020.readings import (
     panels,
 )
 
+LARGE_LOSS = 0.01  # of a student that is stuck at p = 0
 # Figure 7, titles: logarithms to base 10, as in the authors' code.
 LOG_LOSSES = {0.5: "-6.45", 1.0: "-6.50", 1.5: "-6.50", 2.0: "-5.09", 2.5: "-5.30"}
 
@@ -286,5 +288,30 @@ def _better(data: Data, p: float) -> Row:
 
     readings = {name: row for name, (row,) in each(data, lower).items()}
     readings |= {f"{name}, mean loss": row for name, (row,) in each(data, mean).items()}
+    note = notes.GENERALIZATION if p < 1 else ""
+    if p == 0:
+        reading = f"{NAMES['code']}, mean loss"
+        readings[reading], words = _by_large_losses(readings[reading], data["code"], p)
+        note = f"{note} {words}"
     on = f"{SETTING} and whether losses or their logarithms are averaged"
-    return in_each_reading(item, on, readings, notes.GENERALIZATION if p < 1 else "")
+    return in_each_reading(item, on, readings, note)
+
+
+def _by_large_losses(row: Row, one: xr.Dataset, p: float) -> tuple[Row, str]:
+    """Decide by few large losses whether the mean loss of 1x is greater than that of 10x.
+
+    Losses are not negative: if their mean is at most m, one of them is above L with a probability
+    of at most m/L (Markov), and n of them with a binomial probability.  Here m is the mean of 10x
+    plus three standard errors.
+    """
+    from scipy.stats import binom
+
+    losses = one["evaluation_loss"].sel(polarity=p).astype(float)
+    narrow, wide = losses.sel(multiple=1).values, losses.sel(multiple=10).values
+    large = int(np.sum(narrow > LARGE_LOSS))
+    highest_mean = float(wide.mean()) + 3 * standard_error(wide)
+    chance = float(binom.sf(large - 1, narrow.size, highest_mean / LARGE_LOSS))
+    others = float(narrow[narrow <= LARGE_LOSS].max())
+    words = notes.LARGE_LOSSES.format(large, narrow.size, LARGE_LOSS, others, highest_mean, chance)
+    decides = row.verdict == "undecided" and chance < LEVEL / MAX_STAGES
+    return (replace(row, verdict="agrees", note="") if decides else row), words

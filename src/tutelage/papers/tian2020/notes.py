@@ -31,6 +31,13 @@ GENERALIZATION = (
     "With equal or nearly equal teacher nodes most 1x students recover all of them, and then go on "
     "to a loss of 0 faster than wide ones; the few that get stuck have most of the mean loss."
 )
+LARGE_LOSSES = (
+    "In the code's setting {} of {} students with 1x are stuck, with a loss above {:g}; the loss "
+    "of the others is at most {:.0e}. A t test does not decide a mean of such losses. If the mean "
+    "of 1x were at most that of 10x, {:.1e}, so many large losses would have a probability of at "
+    "most {:.0e} (Markov's inequality). This test was chosen after the t test had left the mean "
+    "undecided."
+)
 LATER = (
     "In the text's setting no layer is ahead at epoch 10; layer 1 is at epoch 20 (docs/deep.md)."
 )
