@@ -16,7 +16,7 @@ METADATA: dict[str, dict[str, Any]] = {
 }
 FRAMES_PER_SECOND = 8
 # With these settings, `Figure.set_layout_engine(None)` removes the engine.
-NO_LAYOUT = {"figure.autolayout": False, "figure.constrained_layout.use": False}
+NO_LAYOUT: dict[Any, bool] = {"figure.autolayout": False, "figure.constrained_layout.use": False}
 
 
 @dataclass(frozen=True)
