@@ -24,8 +24,11 @@ def made_up(count=5, last=1.0):
 
 
 def test_there_is_a_picture_for_each_time_and_the_last_one_stays(tmp_path):
-    path = tl.figures.animation(made_up(), tmp_path / "a.gif", frames=4, frames_per_second=10)
+    path = tl.figures.animation(
+        made_up(), tmp_path / "a.gif", frames=4, frames_per_second=10, figsize=(3, 2)
+    )
     with Image.open(path) as film:
+        assert film.size == (300, 200)
         durations = []
         for frame in range(film.n_frames):
             film.seek(frame)

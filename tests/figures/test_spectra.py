@@ -92,10 +92,10 @@ def test_the_bent_coordinate_is_linear_near_zero_and_logarithmic_far_away():
 
 def test_the_film_has_a_frame_for_each_epoch(tmp_path):
     path = tl.figures.eigenvalue_animation(
-        {"a": made_up(), "b": made_up(seed=1)}, tmp_path / "a.gif"
+        {"a": made_up(), "b": made_up(seed=1)}, tmp_path / "a.gif", figsize=(3, 2)
     )
     with Image.open(path) as film:
-        assert film.n_frames == 3
+        assert film.n_frames == 3 and film.size == (270, 180)
     assert not plt.get_fignums()
 
 
