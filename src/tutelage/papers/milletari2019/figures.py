@@ -162,10 +162,12 @@ def tolerances(full: bool) -> Figure:
 
 def _by_unit(axes: "Axes") -> None:
     """Draw one point and bar for each unit, next to each other instead of all at the last epoch."""
-    for place, (line, band) in enumerate(zip(axes.lines, list(axes.collections), strict=True)):
+    lines = list(axes.lines)
+    for place, line in enumerate(lines):
         line.set_xdata([place])
+    for place, band in enumerate(list(axes.collections)):
         heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
-        axes.vlines(place, heights.min(), heights.max(), color=line.get_color())
+        axes.vlines(place, heights.min(), heights.max(), color=lines[place].get_color())
         band.remove()
     names = [line.get_label() for line in axes.lines]
     axes.set(xticks=range(len(names)), xticklabels=names, xlim=(-0.5, len(names) - 0.5))
