@@ -35,7 +35,7 @@ FOLLOWED = (6, 8, 10)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
 # Learning rates: the first of a branch, the largest, the number of its points, and their distance.
 FIRST_RATE, LARGEST_RATE, RATE_POINTS, RATE_STEP = 0.02, 2.0, 20, 0.3
-SAME_EIGENVALUE, ROOT_ACCURACY = 1e-6, 1e-9
+SAME_EIGENVALUE, SAME_OVERLAP, ROOT_ACCURACY = 1e-6, 1e-4, 1e-9
 BECOMES_SADDLE = "becomes a saddle"
 SOLVED = 1e-10
 # Kinds of units in the same atlas: numbers of units, starts, and minima that are stored.
@@ -206,9 +206,13 @@ def follow(scenario: Scenario, state: Overlaps, to: Scenario, scale: float) -> d
 def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
     """Return the part of a direction that leaves equivalent units equivalent.
 
-    Entries of R that are equal at the minimum belong to equivalent pairs of units.
+    Entries of R that are equal at the minimum belong to equivalent pairs of units.  Where an
+    eigenvalue vanishes, Newton's method finds them less accurately along its direction.
     """
-    labels = np.unique(np.round(R, 6), return_inverse=True)[1].reshape(R.shape)
+    order = np.argsort(R, axis=None)
+    labels = np.empty(R.size, int)
+    labels[order] = np.cumsum(np.diff(R.ravel()[order], prepend=-np.inf) > SAME_OVERLAP)
+    labels = labels.reshape(R.shape)
     counts = np.bincount(labels.ravel())
     means = np.bincount(labels.ravel(), direction.ravel()) / counts
     return float(np.sum(counts * means**2) / np.sum(direction**2))
