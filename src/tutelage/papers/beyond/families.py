@@ -210,11 +210,10 @@ def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
     eigenvalue vanishes, Newton's method finds them less accurately along its direction.
     """
     order = np.argsort(R, axis=None)
-    labels = np.empty(R.size, int)
-    labels[order] = np.cumsum(np.diff(R.ravel()[order], prepend=-np.inf) > SAME_OVERLAP)
-    labels = labels.reshape(R.shape)
-    counts = np.bincount(labels.ravel())
-    means = np.bincount(labels.ravel(), direction.ravel()) / counts
+    steps = np.diff(R.ravel()[order], prepend=R.min()) > SAME_OVERLAP
+    labels = np.cumsum(steps)[np.argsort(order)]
+    counts = np.bincount(labels)
+    means = np.bincount(labels, direction.ravel()) / counts
     return float(np.sum(counts * means**2) / np.sum(direction**2))
 
 
