@@ -8,6 +8,8 @@ import pytest
 
 import tutelage as tl
 from tutelage import InputError
+from tutelage._jax import ONE_KERNEL
+from tutelage.model.timing import Rate
 from tutelage.online import integration
 from tutelage.online.flow import LANES, Flow
 from tutelage.online.trajectory import _averages_error
@@ -57,7 +59,9 @@ def test_a_batch_is_its_runs_one_by_one(units, name, values):
     ],
 )
 def test_a_run_has_the_same_bits_in_every_batch_and_position(student, teacher, rate):
-    """Every operation is rounded separately (`tutelage._jax.ROUNDED_ALONE`), at all positions."""
+    """Every operation is rounded separately (`tutelage._jax.ROUNDED_ALONE`), at all positions; runs
+    of erf units are computed by the same code one after the other.
+    """
     K, M = student.units, teacher.units
     draw = np.random.default_rng(0)
     R = draw.normal(size=(LANES, K, M)) * 0.1
@@ -107,6 +111,14 @@ def test_a_kernel_of_several_runs_has_no_sum_whose_order_the_compiler_chooses(
     reductions = re.findall(r"applies stablehlo\.(\w+)", program)
     assert set(reductions) == {"maximum", "or"}  # which have no order
     assert "dot_general" not in program
+
+
+@pytest.mark.parametrize("unit", [tl.Erf(), tl.ReLU()])
+def test_only_runs_of_erf_units_are_computed_one_after_the_other(unit):
+    two = tl.Committee(2, unit)
+    flow = Flow(tl.Scenario(two, two))
+    is_serial = integration._advance(flow, 3, Rate(0.5)) is integration._compiled_serially
+    assert is_serial == (isinstance(unit, tl.Erf) and bool(ONE_KERNEL))
 
 
 def test_more_runs_side_by_side_are_what_they_are_one_after_the_other():
