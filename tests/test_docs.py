@@ -366,6 +366,15 @@ QUOTED = [
 COMMANDS = sorted({q.command for _, q in QUOTED if q.command.startswith("tutelage ")})
 
 
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.stem)
+def test_the_second_line_of_a_table_has_dashes_alone(page):
+    """Otherwise the page shows its source."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    for table in re.findall(r"(?:^\| .*\n)+", text, flags=re.M):
+        second = [*table.splitlines(), ""][1]
+        assert re.fullmatch(r"\|(?: :?-{3,}:? \|)+", second), table
+
+
 def test_it_is_known_what_has_printed_every_quotation():
     """Code and commands are run below; the quotation of `make reproduce` is the count of all
     verdicts.
