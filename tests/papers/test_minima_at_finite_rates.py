@@ -228,34 +228,43 @@ def at_rates():
     return {name: data.isel(state=place) for place, name in enumerate(names)}
 
 
+# Learning rates of a sequence of states; the last two enclose the root.
+ROTATIONS = {
+    6: (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+    8: (0.1, 0.2, 0.3, 0.36, 0.4, 0.41, 0.4135, 0.415),
+    10: (0.1, 0.2, 0.26, 0.3, 0.32, 0.33, 0.334, 0.336, 0.338, 0.3395, 0.34),
+}
+
+
 @pytest.mark.slow
-def test_six_separate_units_lose_stability_by_a_rotation(at_rates):
-    one = at_rates[6, "6 anti-aligned, separate"]
-    family, x = followed(6, 6, (0.0, 0.0), np.arange(0.1, 0.41, 0.05))
-    rate = brentq(lambda eta: rotation(family, solved(family, x, eta)), 0.4, 0.5, xtol=1e-11)
+@pytest.mark.parametrize("units", ROTATIONS)
+def test_separate_units_lose_stability_by_a_rotation(at_rates, units):
+    one = at_rates[units, f"{units} anti-aligned, separate"]
+    *before, low, high = ROTATIONS[units]
+    family, x = followed(units, units, (0.0, 0.0), [*before, low])
+    rate = brentq(lambda eta: rotation(family, solved(family, x, eta)), low, high, xtol=1e-11)
     assert one.ended.item() == "becomes a saddle"
+    assert int(one.opens) == (units - 1) * (units - 2) // 2
     assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
 
 
 @pytest.mark.slow
-def test_a_minimum_with_one_anti_aligned_unit_ends_where_its_rate_is_largest(at_rates):
-    one = at_rates[6, "1 anti-aligned"]
-    family, x = followed(6, 1, (0.05, 0.2), (0.1, 0.2, 0.3, 0.4, 0.5))
+@pytest.mark.parametrize(
+    ("units", "rates"),
+    [
+        (6, (0.1, 0.2, 0.3, 0.4, 0.5)),
+        (8, (0.1, 0.2, 0.3, 0.36, 0.4)),
+        (10, (0.1, 0.2, 0.26, 0.3, 0.32)),
+    ],
+)
+def test_a_minimum_with_one_anti_aligned_unit_ends_where_its_rate_is_largest(
+    at_rates, units, rates
+):
+    one = at_rates[units, "1 anti-aligned"]
+    family, x = followed(units, 1, (0.05, 0.2), rates)
     assert one.ended.item() == "fold"
-    rate = largest_rate(family, x, 0.5, family.of_R[-1, -1], 0.02)
+    rate = largest_rate(family, x, rates[-1], family.of_R[-1, -1], 0.02)
     assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
-
-
-def largest_eigenvalue(family, x, eta, step=1e-4):
-    """The largest eigenvalue of the rates within a family, by differences of fourth order."""
-    columns = []
-    for unit in np.eye(len(x)):
-        near, far = (
-            family.rates(x + h * unit, eta) - family.rates(x - h * unit, eta)
-            for h in (step, 2 * step)
-        )
-        columns.append((8 * near - far) / (12 * step))
-    return np.max(np.linalg.eigvals(np.array(columns).T).real)
 
 
 @pytest.mark.slow
