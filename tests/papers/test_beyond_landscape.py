@@ -5,7 +5,7 @@ import pytest
 
 import tutelage as tl
 from tutelage.papers import recorded
-from tutelage.papers.beyond import landscape
+from tutelage.papers.beyond import landscape, search
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +81,19 @@ def test_a_branch_contains_its_states_in_either_order_of_students(branches):
         assert landscape._contains(one, float(one.learning_rate[j]) + 1e-9, swapped)
         away = tl.Overlaps(Q + np.eye(2), R, np.diag([1.0, 2.0]), rounding=1e-6)
         assert not landscape._contains(one, float(one.learning_rate[j]) + 1e-9, away)
+
+
+def test_every_end_of_the_second_search_is_on_a_branch():
+    """A branch is reached only at learning rates at which it exists."""
+    data = recorded.load_recorded("beyond", "search")
+    kinds, rates = data.sizes["kind"], data.sizes["rate"]
+    assert data.starts.values.tolist() == [search.STARTS] * rates and kinds == len(search.KINDS)
+    ends = data.at_branch.sum("branch") + data.at_no_branch
+    np.testing.assert_array_equal(ends, data.arrived)
+    assert int(data.new_points.sum()) == 0 and int(data.at_no_branch.sum()) == 0
+    by_rate = data.at_branch.sum("kind")
+    exists = {0: (0.0, 1.4), 1: (1.0, 1.322), 2: (0.0, 1.2544), 3: (0.0, 1.174)}
+    for branch, (low, high) in exists.items():
+        reached = data.rate.values[by_rate.isel(branch=branch) > 0]
+        assert len(reached) and low < reached.min() and reached.max() < high
+    assert abs(search.missed_share(200) - 0.0149) < 1e-4

@@ -122,8 +122,9 @@ def draw_rates(data: xr.Dataset, axes: Any) -> None:
     ):
         one = data.isel(state=np.flatnonzero(chosen)).sortby("teachers")
         axes.plot(one.teachers, one["at"], ".-", color=tint, label=label)
+    sizes = np.unique(data.teachers)
     axes.set(xlabel="$K = M$", ylabel=r"$\eta$ up to which the minimum is stable")
-    axes.set_xticks(np.unique(data.teachers))
+    axes.set(xticks=sizes, xlim=(sizes[0] - 1, sizes[-1] + 1))
     finish(axes)
 
 
