@@ -415,6 +415,72 @@ def test_every_section_has_a_figure_and_numbers_with_errors(tmp_path):
             assert row.uncertainty < abs(row.computed) or near_zero
 
 
+def test_recorded_networks_leave_the_plateau_after_the_steps_of_the_map():
+    data = recorded.load_recorded("beyond", "optimizers")
+    module, of = beyond_optimizers, beyond_optimizers.deviations(data)
+    barely = data["lower_passage"] > module.LATER * data["passage"] + module.LATER_STEPS
+    assert int(barely.sum()) <= 4
+    # At finite N fluctuations add to the preference of the start: a bias of order 1/N.
+    largest = of.sel(dimension=module.CHAIN_DIMENSIONS[-1])
+    shares = {
+        (0.8, 0.9): (largest["chains"] / largest["chains_error"]).where(~barely),
+        (0.85, 0.95): (of["chains"] / of["chains_error"]).sel(dimension=np.inf).where(~barely),
+        (0.85, 0.99): of["between"] / of["between_error"],
+    }
+    for expected, ratios in shares.items():
+        values = np.abs(ratios.values[np.isfinite(ratios.values)])
+        assert np.mean(values < 2) >= expected[0] and np.mean(values < 3) >= expected[1]
+
+
+def test_networks_are_recorded_up_to_a_number_of_examples():
+    data, module = recorded.load_recorded("beyond", "optimizers"), beyond_optimizers
+    examples = data["passage"] * data["batch"]
+    chains = np.isfinite(data["chain_passage"]).all("run").all("dimension")
+    assert np.array_equal(chains, examples <= module.MOST_OF_CHAINS)
+    networks = np.isfinite(data["network_passage"]).all("network_run")
+    expected = (examples <= module.MOST_OF_NETWORKS) & (data["batch"] == module.NETWORK_BATCH)
+    assert np.array_equal(networks, expected) and int(networks.sum()) >= 8
+
+
+def test_muon_leaves_the_plateau_first_at_every_batch():
+    data = recorded.load_recorded("beyond", "optimizers")
+    muon = data["steps"].sel(optimizer="muon")
+    others = data["steps"].drop_sel(optimizer="muon")
+    assert np.all(np.isfinite(others)) and np.all(muon < others)
+
+
+def test_the_code_of_the_map_of_optimizers_is_that_of_the_recorded_file():
+    data, module = recorded.load_recorded("beyond", "optimizers"), beyond_optimizers
+    assert data["case"].values.tolist() == [case.label for case in module.CASES]
+    assert data["batch"].values.tolist() == list(module.BATCHES)
+    assert data["dimension"].values.tolist() == list(module.CHAIN_DIMENSIONS)
+    np.testing.assert_allclose(data["rate"], module.RATES, rtol=1e-12)
+    steps = data["map"].where(np.isfinite(data["map"]))
+    for batch in data["batch"].values:
+        assert steps.sel(batch=batch).max() <= module.most_steps(batch)
+
+
+def test_deviations_extrapolate_passages_that_are_linear_in_the_inverse_of_n():
+    sizes, noise = np.array([100, 400, 1600]), np.array([-1.0, 0.0, 1.0])
+    over = ("case", "optimizer", "batch")
+    passages = 20.0 + 300.0 / sizes[:, None] + noise
+    weights = np.array([22.0, 23.0, 24.0])
+    data = xr.Dataset(
+        {
+            "passage": (over, [[[20.5]]]),
+            "chain_passage": ((*over, "dimension", "run"), passages[None, None, None]),
+            "network_passage": ((*over, "network_run"), weights[None, None, None]),
+        },
+        coords={"case": ["one"], "optimizer": ["plain"], "batch": [1.0], "dimension": sizes},
+    )
+    of = beyond_optimizers.deviations(data).isel(case=0, optimizer=0, batch=0)
+    np.testing.assert_allclose(of["chains"], [2.5, 0.25, -0.3125, -0.5], atol=1e-12)
+    error = 1 / np.sqrt(3)
+    limit_error = error * np.hypot(4 / 3, 1 / 3)
+    np.testing.assert_allclose(of["chains_error"], [error, error, error, limit_error])
+    assert float(of["networks"]) == 2.5 and float(of["between"]) == pytest.approx(0.0, abs=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1.0, 100.0])
 @pytest.mark.parametrize("name", beyond_optimizers.OPTIMIZERS)

@@ -17,7 +17,7 @@ FILES = sorted(Path(recorded.__file__).parent.glob(f"*/{recorded.FOLDER}/*.nc"))
 
 
 # Recorded by the command of their section, before benchmarks/papers/record.py.
-EARLIER = {("beyond", name) for name in ("optimizers", "seventeen")}
+EARLIER = {("beyond", "seventeen")}
 
 
 def commands(paper: str, name: str) -> list[str]:

@@ -293,10 +293,6 @@ def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
     yield _drawn(data)
     for case in data["case"].values:
         for batch in ROWS_AT:
-            if batch not in data["batch"] or not np.all(
-                np.isfinite(data["steps"].sel(case=case, batch=batch))
-            ):
-                continue  # of the file recorded before
             one = data.sel(case=case, batch=batch)
             steps = {str(o): float(one["steps"].sel(optimizer=o)) for o in OPTIMIZERS}
             best = {str(o): float(one["scheduled_steps"].sel(optimizer=o)) for o in OPTIMIZERS}
@@ -305,9 +301,8 @@ def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
             each = "; ".join(f"{o}: {steps[o]:.0f} and {best[o]:.0f}" for o in OPTIMIZERS)
             error = ratio * (1 / steps["muon"] + 1 / steps["plain"])
             yield unpublished(item, ratio, error, f"{NOTE_STEPS} {each}.")
-    if "passage" in data:
-        yield _drawn_deviations(data)
-        yield from _network_rows(data)
+    yield _drawn_deviations(data)
+    yield from _network_rows(data)
 
 
 def _network_rows(data: xr.Dataset) -> Iterator[Row]:
@@ -354,13 +349,9 @@ def _binomial_error(share: float, count: int) -> float:
 def _drawn(data: xr.Dataset) -> Figure:
     from tutelage.figures import optimizer_map
 
-    shown = data
-    if "passage" in data:  # not in the file recorded before
-        means, errors = _moments(data["chain_passage"].sel(dimension=DIMENSION))
-        renamed = {"batch": "network_batch"}
-        shown = data.assign(
-            network_steps=means.rename(renamed), network_error=errors.rename(renamed)
-        )
+    means, errors = _moments(data["chain_passage"].sel(dimension=DIMENSION))
+    renamed = {"batch": "network_batch"}
+    shown = data.assign(network_steps=means.rename(renamed), network_error=errors.rename(renamed))
     count = data.sizes["case"]
     figure, axes = new_grid(1, count, (3.6 * count, 3.6))
     for axis, case in zip(np.atleast_1d(axes), data["case"].values, strict=True):
