@@ -156,8 +156,12 @@ def check_size(figsize: ArrayLike) -> tuple[float, float]:
 def palette() -> list[str]:
     """Return the colours of the active style, for curves without an order."""
     import matplotlib
+    from matplotlib.colors import to_hex
 
-    return matplotlib.rcParams["axes.prop_cycle"].by_key().get("color", ["black"])
+    # Matplotlib's own style has triples of numbers.
+    return [
+        to_hex(one) for one in matplotlib.rcParams["axes.prop_cycle"].by_key().get("color", "k")
+    ]
 
 
 def colour(number: int | np.integer) -> str:
