@@ -351,8 +351,10 @@ def test_the_readme_has_the_ratios_of_the_benchmarks():
     table = (DOCS / "benchmarks.md").read_text(encoding="utf-8").partition("| erf | tutelage,")[2]
     ratios = [row.rpartition("|")[0].rpartition("|")[2].split(":")[0].strip()
               for row in table.split("\n\n")[0].splitlines()[2:]]  # fmt: skip
-    two, four, eight = ratios
-    sentence = f"{two} with two units, {four} with four and {eight} with eight"
+    two, four, eight, sixteen = ratios
+    sentence = (
+        f"{two} with two units, {four} with four, {eight} with eight and {sixteen} with sixteen"
+    )
     assert sentence in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
 
