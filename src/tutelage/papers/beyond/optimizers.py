@@ -256,7 +256,10 @@ def deviations(data: xr.Dataset) -> xr.Dataset:
     limit = weight * at + (1 - weight) * at_smaller
     limit_error = np.hypot(weight * error, (1 - weight) * error_of_smaller)
     with_limit, with_limit_error = (
-        xr.concat([x, y.assign_coords(dimension=np.inf)], "dimension")
+        # New values, because those of a file are saved as whole numbers.
+        xr.concat([x, y.assign_coords(dimension=np.inf)], "dimension").assign_coords(
+            dimension=[*data["dimension"].values.astype(float), np.inf]
+        )
         for x, y in ((chains, limit), (errors, limit_error))
     )
     weights, weights_error = _moments(data["network_passage"])
