@@ -34,7 +34,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 progress.FIRST_LINE_SECONDS = 1e6  # output does not depend on the speed of the machine
 MAX_BYTES = 2.5e9  # of a test process, before it forgets its compiled programs
-gc.set_threshold(50_000)  # hardly anything that JAX makes while it traces is garbage
+gc.set_threshold(200_000)  # hardly anything that JAX makes while it traces is garbage
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
 
@@ -57,6 +57,7 @@ SLOW_EXAMPLES = {
     "tutelage.online.best.tracking.best_tracking",
     "tutelage.online.symmetric.trajectory.evolve_symmetric",
     "tutelage.papers.reproduce",
+    "tutelage.sweeps.study.run",
 }
 
 

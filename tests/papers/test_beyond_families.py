@@ -126,6 +126,7 @@ def test_levels_and_curvatures_of_many_units_by_numpy(atlas, units, teachers, na
     assert check_by_numpy(atlas, units, teachers, lambda name: name in names) == len(names)
 
 
+@pytest.mark.slow
 def test_the_overlaps_give_the_same_levels_and_curvatures(atlas):
     """The file has both routes; a few states are computed again by both."""
     isolated = atlas.isel(state=np.flatnonzero(atlas.isolated.values))
@@ -156,6 +157,7 @@ def test_families_become_minima_at_the_stated_sizes(atlas):
     assert wider["4 anti-aligned, 1 spread over 4 teachers"][0] == 14
 
 
+@pytest.mark.slow
 def test_a_path_ends_where_the_overlaps_lose_stability(paths):
     """K = M = 6 at the recorded correlation: the largest eigenvalue in (Q, R) vanishes."""
     one = paths.isel(state=np.flatnonzero(paths.teachers.values == 6)[0])
