@@ -393,6 +393,6 @@ SECTIONS = (
         f"inputs, mean of {CHAIN_RUNS} runs and standard error. The second figure: deviation of "
         f"networks of N = {CHAIN_DIMENSIONS[-1]:,} from the theory. " + NOTE,
         compute,
-        "Computes the map and the simulated networks again, in about two hours on one core.",
+        "Computes the map and the simulated networks again, in more than an hour on one core.",
     ),
 )
