@@ -10,6 +10,7 @@ from tutelage import figures as draw
 from tutelage.figures.eigenvalue_frames import animate_eigenvalues
 from tutelage.figures.style import new_grid, size_in_style
 from tutelage.figures.text import finish, share_legend
+from tutelage.papers.milletari2019.digits import digits
 from tutelage.papers.milletari2019.trainings import (
     AUTHORS,
     ONE,
@@ -18,7 +19,6 @@ from tutelage.papers.milletari2019.trainings import (
     TWO,
     UNITS,
     Setting,
-    digits,
     small,
 )
 from tutelage.papers.section import Figure
@@ -133,14 +133,15 @@ def figure_2(full: bool, setting: Setting) -> Figure:
     draw.training(runs, axes[1, 0], which="zero_fraction")
     draw.training(runs, axes[1, 1], which="zero_residuals")
     for ax in (axes[0, 1], axes[1, 0]):
-        if len(ax.lines[0].get_xdata()) == 1:  # in a quick run only the end has spectra
+        if len(ax.lines[0].get_xdata()) == 1:  # of recorded networks only the end has spectra
             _by_unit(ax)
     for ax in axes.flat[:-1]:
         ax.get_legend().remove()
     left.suptitle(f"(a) digits, 64-25-10, {setting.name}, {_count(runs)} runs")
     _histogram(runs, right.subplots())
     right.suptitle("(b) eigenvalues at the end")
-    data = {unit.lower(): run for unit, run in runs.items()}
+    data = {unit.lower(): run.drop_vars("eigenvalues") for unit, run in runs.items()}
+    data |= {f"{unit.lower()}_end": _spectrum(run) for unit, run in runs.items()}
     return Figure(figure, data, SHORT[setting.name])
 
 

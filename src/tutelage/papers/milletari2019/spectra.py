@@ -14,6 +14,7 @@ import xarray as xr
 
 from tutelage.papers.claim import in_every_run
 from tutelage.papers.milletari2019 import KEY
+from tutelage.papers.milletari2019.digits import digits
 from tutelage.papers.milletari2019.trainings import (
     DIGITS,
     ONE,
@@ -21,7 +22,6 @@ from tutelage.papers.milletari2019.trainings import (
     TWO,
     UNITS,
     Setting,
-    digits,
     max_stages,
     runs_of,
     small,
