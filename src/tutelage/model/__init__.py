@@ -3,7 +3,7 @@
 A state as a list of blocks and as a vector is in `layout`, the table of the numbers of a scenario
 in `numbers`, how a step uses the gradient of a batch in `optimizers`.
 
-Other packages may use the modules `layout` and `numbers`.
+Other packages may use the modules `layout`, `numbers` and `timing`.
 """
 
 from tutelage._lazy import lazy_names

@@ -10,8 +10,8 @@ rates that learn fastest, `best_tracking` those that follow drifting teachers be
 Names are loaded when they are first used: a curve does not wait for solvers it does not need.
 
 Other packages may use the modules `linearization`, `steps`, `stationary.escape`,
-`stationary.landscape_descent`, `stationary.landscape_names`, `stationary.plateaus` and
-`stationary.stability`.
+`stationary.identical`, `stationary.landscape_descent`, `stationary.landscape_names`,
+`stationary.plateaus`, `stationary.points` and `stationary.stability`.
 """
 
 from tutelage._lazy import lazy_names
