@@ -156,7 +156,8 @@ def draw_ladders(data: xr.Dataset, axes: Any) -> None:
             place + 0.85 * share, error, xerr=0.85 * width, fmt="none", ecolor=tint, capsize=2,
         )  # fmt: skip
     axes.set(ylabel=SYMBOLS["generalization_error"], xlim=(-0.15, largest.sizes["state"]))
-    axes.set_xticks(np.arange(largest.sizes["state"]) + 0.425, largest.unit.values)
+    names = [str(name).partition("(")[0] for name in largest.unit.values]
+    axes.set_xticks(np.arange(len(names)) + 0.425, names)
     axes.set_xlabel(f"$K = M = {most}$")
     finish(axes)
 
@@ -285,5 +286,15 @@ SECTIONS = (
         "family_rates",
         (draw_rates,),
         rate_rows,
+    ),
+    _section(
+        "minima_of_units",
+        "Minima of other units",
+        "Left: the share of random starts that end in the solution, with standard errors. Right: "
+        "the minima of the largest committees of each kind of unit; the length of a bar is the "
+        "share of starts that end there, the thin line is the share 1.",
+        "units",
+        (draw_solved, draw_ladders),
+        unit_rows,
     ),
 )
