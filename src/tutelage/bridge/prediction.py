@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from tutelage._arguments import validated
 from tutelage._checks import InputError, finite_number, positive_integer
@@ -167,8 +168,7 @@ def _warn_of_another_rate(problem: Problem) -> None:
 def _predicted(problem: Problem, level: float) -> Prediction:
     largest = deviation(problem)
     t, c = (int(k) for k in np.unravel_index(np.argmax(largest.ratio), largest.ratio.shape))
-    ordered = np.sort(largest.law)[::-1]
-    threshold = float(ordered[min(int(level * len(ordered)), len(ordered) - 1)])
+    threshold = _threshold(largest.law, level)
     beyond = np.flatnonzero(np.max(largest.ratio, axis=1) > threshold)
     first, parts = float(problem.record["time"].values[0]), largest.p_value <= level
     return Prediction(
@@ -185,3 +185,14 @@ def _predicted(problem: Problem, level: float) -> Prediction:
         departs_at=first + float(problem.times[beyond[0]]) if parts else None,
         causes=tuple(causes_of(problem, largest if parts else None, level)),
     )
+
+
+def _threshold(law: Float[np.ndarray, " networks"], level: float) -> float:
+    """Return the largest deviation whose p-value, (1 + networks beyond it)/(1 + networks), is
+    above the level; of too few networks, the largest of theirs.
+
+    >>> _threshold(np.arange(100.0), 0.01), _threshold(np.arange(400.0), 0.01)
+    (99.0, 396.0)
+    """
+    rank = math.floor(level * (1 + len(law)) * (1 + np.finfo(float).eps))
+    return float(np.sort(law)[-max(rank, 1)])
