@@ -16,10 +16,6 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted(Path(recorded.__file__).parent.glob(f"*/{recorded.FOLDER}/*.nc"))
 
 
-# Recorded by the command of their section, before benchmarks/papers/record.py.
-EARLIER = {("beyond", "seventeen")}
-
-
 def commands(paper: str, name: str) -> list[str]:
     """Patterns of the commands that compute a file."""
     training, _, setting = name.partition("_")
@@ -54,10 +50,6 @@ def has_history() -> bool:
 def test_a_recorded_file_names_the_command_and_the_commit(file):
     paper, name = file.parts[-3], file.stem
     attrs = recorded.load_recorded(paper, name).attrs
-    if (paper, name) in EARLIER:
-        assert attrs["command"].startswith("tutelage reproduce beyond --figure ")
-        assert attrs["commit_note"].startswith("the first commit with these data")
-        return
     for key in ("tutelage_version", "jax_version", "machine", "seed"):
         assert str(attrs[key]), key
     assert re.fullmatch("[0-9a-f]{7,40}", attrs["commit"])
