@@ -41,7 +41,7 @@ COMMANDS: dict[Callable[..., None], tuple[str, ...]] = {
         "online --readout 1,-1 --teacher-readout 1,2 --readout-rate 0.5",
         "online --optimizer muon --large-batch 1 --learning-rate 0.1",
         "online --best-error 1e-3 --checkpoint search.npz",
-        "online --student 7 --teacher 7 --landscape 100 --checkpoint minima.npz",
+        "online --student 7 --teacher 7 --landscape 100 --out minima.nc",
     ),
     simulate: (
         "simulate --dimension 1000 --until 50 --theory --plot runs.png",
