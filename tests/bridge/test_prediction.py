@@ -9,6 +9,7 @@ import pytest
 from training_by_hand import N, recorder, trained, weights
 
 import tutelage as tl
+from tutelage.bridge.prediction import _threshold
 
 RATE, STEPS = 1.0 / N, 1000
 
@@ -110,6 +111,16 @@ def test_times_are_those_of_a_record_that_begins_later():
     assert not first.agrees and second.record.time.values[0] == 2
     assert second.departs_at == pytest.approx(2 + first.departs_at, abs=1e-12)
     assert second.time == pytest.approx(2 + first.time, abs=1e-12)
+
+
+@pytest.mark.parametrize("networks", [100, 199, 400])
+@pytest.mark.parametrize("level", [0.01, 0.05])
+def test_a_deviation_is_allowed_if_and_only_if_its_p_value_is_above_the_level(networks, level):
+    law = np.random.default_rng(networks).standard_normal(networks)
+    threshold = _threshold(law, level)
+    for one in [*law, law.max() + 1]:
+        p = (1 + np.sum(law >= one)) / (1 + networks)
+        assert (one <= threshold) == (p > level)
 
 
 def test_a_p_value_that_no_network_reaches_is_a_bound():

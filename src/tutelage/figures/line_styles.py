@@ -69,7 +69,7 @@ def line_style(curve: OverlapCurve, mixed: bool = False) -> LineStyle:
 def symbol_style(curve: OverlapCurve, mixed: bool) -> dict[str, Any]:
     """Return the marker of an overlap among many that have one line style.
 
-    mixed: several letters share the Axes; each then has a fill of its own.
+    mixed: overlaps with several letters share the Axes; the fill then tells the letters apart.
     """
     return {
         "marker": MARKERS[curve.second % len(MARKERS)],

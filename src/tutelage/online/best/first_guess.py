@@ -193,11 +193,8 @@ def _checked_values(
 ) -> Float[np.ndarray, " k"]:
     """Return the values of a given schedule; refuse values outside of the bounds."""
     low, high = (float(x) for x in bounds)
-    values, number, hint = (
-        [],
-        f"a schedule of {name} returns one number",
-        "lambda time: 1 / (1 + time)",
-    )
+    number, hint = f"a schedule of {name} returns one number", "lambda time: 1 / (1 + time)"
+    values = []
     for time in times:
         try:
             value = np.asarray(function(float(time)))

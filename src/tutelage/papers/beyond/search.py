@@ -1,8 +1,8 @@
 """Beyond citton2025: a second, larger search for fixed points of its setting.
 
 `tutelage.papers.beyond.landscape` follows all branches that it has found.  Here Newton's method
-begins at many random states of five kinds, at learning rates between and beside those of the first
-search.  Every fixed point that it reaches is compared with the recorded branches at the same
+begins at many random states of five kinds, at some of the learning rates of the first search and
+at others.  Every fixed point that it reaches is compared with the recorded branches at the same
 learning rate.
 """
 
