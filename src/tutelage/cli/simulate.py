@@ -202,6 +202,7 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
     raised.
     """
     from tutelage.simulation import aligned, compare, summary
+    from tutelage.simulation.comparison import fewest_runs
 
     try:
         relabelled = aligned(runs, theory)
@@ -211,9 +212,11 @@ def _study(runs: "xr.Dataset", theory: "xr.Dataset | None") -> Study:
         means, units = summary(runs), ", units in the order of each run"
     if theory is None:
         return Study(means, units)
+    if runs.sizes["run"] < fewest_runs():
+        return Study(means, units, theory, reason=f"this needs at least {fewest_runs()} runs")
     try:
         return Study(means, units, theory, compare(theory, runs))
-    except (ComputationError, InputError) as problem:
+    except ComputationError as problem:
         return Study(means, units, theory, reason=str(problem))
 
 

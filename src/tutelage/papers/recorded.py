@@ -10,10 +10,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,8 @@ import xarray as xr
 from tutelage import results
 from tutelage.papers.row import Row
 from tutelage.papers.section import Figure
+from tutelage.sweeps import engine
+from tutelage.sweeps.groups import Group, Queue
 
 FOLDER = "recorded"  # of a paper
 # The folder in which unfinished runs save their parts, the number of processes that compute parts,
@@ -43,27 +43,37 @@ def in_parts(
     If the environment variable TUTELAGE_PARTS names a folder, finished parts are saved there, and
     the next process continues from them.  TUTELAGE_PROCESSES is the number of processes that
     compute parts; with more than one the last parts, which take longest, begin first.
-
-    compute: a function of a module, because other processes import it.
     """
     every = list(keys)
     processes = min(int(os.environ.get(PROCESSES_VARIABLE, "1")), len(every))
+    names = [f"{name}-{key}" for key in every]
     if processes <= 1:
-        return [part(f"{name}-{key}", partial(compute, key)) for key in every]
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        running = [pool.submit(_timed_part, f"{name}-{key}", compute, key) for key in every[::-1]]
-        finished = [one.result() for one in running[::-1]]
-    EARLIER["cpu_seconds"] += sum(seconds for _, seconds in finished)
-    return [dataset for dataset, _ in finished]
+        return [part(name, partial(compute, key)) for name, key in zip(names, every, strict=True)]
+
+    def work(group: Group) -> Any:
+        (number,) = group.numbers
+        return _timed_part, (names[number], partial(compute, every[number]))
+
+    queue = Queue([*range(len(every))][::-1], names, least=1)
+    finished = {}
+    for group, result in engine.by_workers(
+        queue, work, processes, per_worker=engine.LONG_GROUPS_PER_WORKER
+    ):
+        if result is None:
+            raise RuntimeError(f"{group.shape}: {engine.KILLED}")
+        finished[group.numbers[0]] = result
+    EARLIER["cpu_seconds"] += sum(seconds for _, seconds in finished.values())
+    return [finished[number][0] for number in range(len(every))]
 
 
 def _timed_part(
-    name: str, compute: Callable[[Any], xr.Dataset], key: Any
-) -> tuple[xr.Dataset, float]:
-    """Compute or load one part in a worker process; return it with its CPU seconds."""
-    begin, earlier = time.process_time(), EARLIER["cpu_seconds"]
-    dataset = part(name, partial(compute, key))
-    return dataset, time.process_time() - begin + EARLIER["cpu_seconds"] - earlier
+    name: str, compute: Callable[[], xr.Dataset]
+) -> tuple[tuple[xr.Dataset, float], float]:
+    """Compute or load one part in a worker; return it with its CPU seconds, and the seconds."""
+    begun, begin, earlier = time.perf_counter(), time.process_time(), EARLIER["cpu_seconds"]
+    dataset = part(name, compute)
+    spent = time.process_time() - begin + EARLIER["cpu_seconds"] - earlier
+    return (dataset, spent), time.perf_counter() - begun
 
 
 def part(name: str, compute: Callable[[], xr.Dataset]) -> xr.Dataset:

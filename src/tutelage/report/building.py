@@ -93,7 +93,9 @@ def _compute(
 
     finished = 0
     show(finished, f"{len(wanted)} sections on {workers} processes")
-    for group, result in engine.by_workers(queue, work, workers):
+    for group, result in engine.by_workers(
+        queue, work, workers, per_worker=engine.LONG_GROUPS_PER_WORKER
+    ):
         title = ", ".join(" ".join(names[number][:2]) for number in group.numbers)
         if result is None:
             raise RuntimeError(f"{title}: {engine.KILLED}")

@@ -24,6 +24,7 @@ from tutelage.runs.seed import check_seed
 from tutelage.simulation.interpolated_theory import check_theory, theory_at
 from tutelage.simulation.statistics import check_runs, components, diverged, observed, summary
 
+LEVEL = 0.01  # how often correct theory is rejected
 MAX_TIMES = 64  # overlaps change slowly: more times of a smooth curve would test nothing new
 # the level of the 99th percentile of this many has a standard error of 0.2 percentage points
 REFLECTIONS = 2000
@@ -133,7 +134,7 @@ def compare(
     theory: xr.Dataset,
     runs: xr.Dataset,
     *,
-    level: float = 0.01,
+    level: float = LEVEL,
     bias: float = 2.0,
     seed: int = 0,
 ) -> Comparison:
@@ -247,15 +248,24 @@ class _Test:
         )
 
 
+def fewest_runs(level: float = LEVEL) -> int:
+    """Return how many runs a test at this level needs: n runs have 2ⁿ⁻¹ sign patterns.
+
+    >>> fewest_runs(0.01), fewest_runs(0.5)
+    (8, 2)
+    """
+    return max(2, math.ceil(1 - math.log2(level)))
+
+
 def _check(theory: xr.Dataset, runs: xr.Dataset, level: float, bias: float) -> None:
-    """Check the arguments: n runs have 2ⁿ⁻¹ sign patterns, which limits the level."""
+    """Check the arguments."""
     check_runs("runs", runs, at_least=2)
     check_theory("theory", theory, runs)
     finite_number("level", level, above=0.0, hint="0.01")
     finite_number("bias", bias, at_least=0.0, hint="bias=2.0")
     if level >= 1:
         raise InputError("level", repr(level), "it has to be below 1", "0.01")
-    n, needed = runs.sizes["run"], math.ceil(1 - math.log2(level))
+    n, needed = runs.sizes["run"], fewest_runs(level)
     if n < needed:
         allowed = f"the level {level:g} needs at least {needed}"
         raise InputError("runs", f"{n} runs", allowed, f"runs={needed}")

@@ -22,8 +22,8 @@ from tutelage.sweeps.processes import Raised
 Values = Callable[[Group], list[tuple[str, dict[str, Any]]]]
 # The call for a group: a function of the package, which returns a result and its seconds.
 Work = Callable[[Group], tuple[Callable[..., tuple[Any, float]], tuple]]
-# Groups per worker: one running and one waiting.
-GROUPS_PER_WORKER = 2
+# Groups per worker: one running and one waiting.  Long groups do not wait at a busy worker.
+GROUPS_PER_WORKER, LONG_GROUPS_PER_WORKER = 2, 1
 # Interval at which the list of workers is read.
 POLL_SECONDS = 1.0
 # A group is given up after this many workers that computed it were killed or ran out of memory.
@@ -64,17 +64,22 @@ def on_worker(
 
 
 def by_workers(
-    queue: Queue, work: Work, workers: int | str, function: str = ""
+    queue: Queue,
+    work: Work,
+    workers: int | str,
+    function: str = "",
+    per_worker: int = GROUPS_PER_WORKER,
 ) -> Iterator[tuple[Group, Any]]:
     """Yield finished groups and their results; None for a group that ends its workers.
 
     function: workers with other versions of this public function are refused.
+    per_worker: number of groups that a worker has at a time.
     """
     if isinstance(workers, int):
         workers = min(workers, max(len(queue), 1))  # further workers would be idle
     with cluster.connected(workers) as connection:
         try:
-            yield from _on_workers(connection, queue, work, function)
+            yield from _on_workers(connection, queue, work, function, per_worker)
         except Raised as problem:
             raise problem.args[0] from None
         except (OSError, CancelledError):
@@ -86,7 +91,7 @@ def by_workers(
 
 
 def _on_workers(
-    connection: Any, queue: Queue, work: Work, function: str
+    connection: Any, queue: Queue, work: Work, function: str, per_worker: int
 ) -> Iterator[tuple[Group, Any]]:
     given: dict[Any, tuple[Group, str]] = {}
     addresses: set[str] = set()
@@ -100,7 +105,7 @@ def _on_workers(
         for group in _taken_back(given, present):
             if _is_hopeless(group, queue, lost):
                 yield group, None
-        _give(connection, queue, work, present, given)
+        _give(connection, queue, work, present, given, per_worker)
         if not given:  # no worker has connected yet
             time.sleep(POLL_SECONDS)
             continue
@@ -117,20 +122,21 @@ def _give(
     work: Work,
     present: Sequence[str],
     given: dict[Any, tuple[Group, str]],
+    per_worker: int,
 ) -> None:
     """Submit groups to workers that can take more."""
     load: Counter[str] = Counter()
     for busy_with, address in given.values():
-        load[address] += GROUPS_PER_WORKER if busy_with.alone else 1
-    for _ in range(GROUPS_PER_WORKER):
+        load[address] += per_worker if busy_with.alone else 1
+    for _ in range(per_worker):
         for address in present:
-            free = load[address] < GROUPS_PER_WORKER
+            free = load[address] < per_worker
             group = queue.take(address, idle=not load[address]) if free else None
             if group is not None:
                 function, arguments = work(group)
                 future = connection.submit(address, function, arguments)
                 given[future] = (group, address)
-                load[address] += GROUPS_PER_WORKER if group.alone else 1
+                load[address] += per_worker if group.alone else 1
 
 
 def _taken_back(given: dict[Any, tuple[Group, str]], present: Sequence[str]) -> list[Group]:
