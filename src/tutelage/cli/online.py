@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -123,41 +123,27 @@ def online(
         _show_landscape(files, scenario, landscape, checkpoint, as_json)
         return
     start = options.start(scenario, start_q, start_r)
-    rate: Any = learning_rate
-    if sweep_learning_rate is not None:
-        rate = options.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
-
+    task = Task(scenario, start, learning_rate, until, batch, readout_rate)
     if best_error is not None:
-        search = (best_error, batch, readout_rate, checkpoint)
-        _show_best(files, scenario, start, search, as_json)
-        return
-    with files:
-        steps = {"batch": batch, "readout_rate": readout_rate}
-        if optimizer is not None or large_batch is not None or momentum is not None:
-            if batch != 1:
-                allowed = "steps with large batches have B · N examples, with B from --large-batch"
-                raise InputError("--batch", str(batch), allowed, "--large-batch 1")
-            settings = (large_batch, optimizer, momentum, readout_rate)
-            run = optimizers.iterated(scenario, start, learning_rate, until, *settings)
-            files.save(run, "the steps")
-            files.draw(lambda figures: figures.learning_curves(run)[0].figure)
-            if as_json:
-                printing.print_json(_for_json(run, None, None))
-            else:
-                _print(run, None, None)
-            return
-        run = _evolve(scenario, start, rate, until=until, tolerance=tolerance, **steps)
-        files.save(run, "the curves")
-        files.draw(lambda figures: figures.learning_curves(run)[0].figure)
-        points = _fixed_points(scenario, learning_rate, **steps) if fixed_points else None
-        steps["readout_rate"] /= (
-            learning_rate or 1.0
-        )  # In this limit both rates scale together: the readout rate is in units of η.
-        rates = _critical(scenario, start, **steps) if critical else None
-        if as_json:
-            printing.print_json(_for_json(run, points, rates))
-        else:
-            _print(run, points, rates)
+        _show_best(files, task, best_error, checkpoint, as_json)
+    elif any(given is not None for given in (optimizer, large_batch, momentum)):
+        _show_steps(files, task, (large_batch, optimizer, momentum), as_json)
+    else:
+        rates: Any = learning_rate
+        if sweep_learning_rate is not None:
+            rates = options.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
+        _show_curves(files, task, rates, tolerance, (fixed_points, critical), as_json)
+
+
+class Task(NamedTuple):
+    """What is learned, from where, by which steps, and until when."""
+
+    scenario: "Scenario"
+    start: "Overlaps"
+    learning_rate: float
+    until: float
+    batch: int
+    readout_rate: float
 
 
 def _check_combination(*groups: dict[str, Any]) -> None:
@@ -172,20 +158,58 @@ def _check_combination(*groups: dict[str, Any]) -> None:
         raise InputError(others[0][0], f"it and {first[0]}", allowed, "two commands")
 
 
-def _show_best(
-    files: Files,
-    scenario: "Scenario",
-    start: "Overlaps",
-    search: tuple[float, int, float, Path | None],
-    as_json: bool,
+def _show_curves(
+    files: Files, task: Task, rates: Any, tolerance: float, also: tuple[bool, bool], as_json: bool
 ) -> None:
-    """Find the schedule that reaches an error first, then save, draw and print it.
+    """Integrate one or several curves, then save, draw and print them.
 
-    search: the error, the batch, the readout rate and the checkpoint.
+    also: whether fixed points, and critical learning rates, are computed as well.
     """
-    error = search[0]
+    scenario, start, learning_rate, until, batch, readout_rate = task
+    fixed_points, critical = also
+    steps = {"batch": batch, "readout_rate": readout_rate}
     with files:
-        best = optimizers.best(scenario, start, *search)
+        run = _evolve(scenario, start, rates, until=until, tolerance=tolerance, **steps)
+        files.save(run, "the curves")
+        files.draw(lambda figures: figures.learning_curves(run)[0].figure)
+        points = _fixed_points(scenario, learning_rate, **steps) if fixed_points else None
+        # In this limit both rates scale together: the readout rate is in units of η.
+        steps["readout_rate"] /= learning_rate or 1.0
+        critical_rates = _critical(scenario, start, **steps) if critical else None
+        if as_json:
+            printing.print_json(_for_json(run, points, critical_rates))
+        else:
+            _print(run, points, critical_rates)
+
+
+def _show_steps(
+    files: Files, task: Task, settings: tuple[float | None, str | None, float | None], as_json: bool
+) -> None:
+    """Compute steps with large batches, then save, draw and print them.
+
+    settings: the large batch, the optimizer and its momentum; None where not given.
+    """
+    scenario, start, learning_rate, until, batch, readout_rate = task
+    with files:
+        if batch != 1:
+            allowed = "steps with large batches have B · N examples, with B from --large-batch"
+            raise InputError("--batch", str(batch), allowed, "--large-batch 1")
+        run = optimizers.iterated(scenario, start, learning_rate, until, *settings, readout_rate)
+        files.save(run, "the steps")
+        files.draw(lambda figures: figures.learning_curves(run)[0].figure)
+        if as_json:
+            printing.print_json(_for_json(run, None, None))
+        else:
+            _print(run, None, None)
+
+
+def _show_best(
+    files: Files, task: Task, error: float, checkpoint: Path | None, as_json: bool
+) -> None:
+    """Find the schedule that reaches an error first, then save, draw and print it."""
+    scenario, start, _, _, batch, readout_rate = task
+    with files:
+        best = optimizers.best(scenario, start, error, batch, readout_rate, checkpoint)
         files.save(best.curve, "the curves and the schedule")
         files.draw(lambda figures: figures.control(best.curve)[0].figure)
         if as_json:
