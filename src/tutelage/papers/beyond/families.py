@@ -4,8 +4,8 @@ As η → 0 gradient flow ends in minima that come in families of k anti-aligned
 (`tutelage.online.landscape`).  For K = M and for K = M + 1 every stationary point of a family is
 computed from the weights, and its error and its curvatures again from the overlaps.  Each minimum
 of K = M with 6, 8 and 10 units is then followed as the slope of leaky units, the correlation of the
-teachers and the learning rate change.  Leaky ReLU, erf and GELU have their minima from random
-starts.
+teachers and the learning rate change; in the learning rate also those of K = M + 1.  Leaky ReLU,
+erf and GELU have their minima from random starts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,7 +36,9 @@ LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
 # Learning rates: the first of a branch, the largest, the number of its points, and their distance.
 FIRST_RATE, LARGEST_RATE, RATE_POINTS, RATE_STEP = 0.02, 2.0, 20, 0.3
 SAME_EIGENVALUE, SAME_OVERLAP, ROOT_ACCURACY = 1e-6, 1e-4, 1e-9
-BECOMES_SADDLE = "becomes a saddle"
+# The overlap with a teacher below which a student counts as anti-aligned.
+ANTI_ALIGNED = -0.1
+BECOMES_SADDLE, OSCILLATES = "becomes a saddle", "begins to oscillate"
 SOLVED = 1e-10
 # Kinds of units in the same atlas: numbers of units, starts, and minima that are stored.
 UNITS: tuple[Activation, ...] = (ReLU(), LeakyReLU(0.2), Erf(), GELU())
@@ -83,7 +85,9 @@ def points_of(units: int, teachers: int) -> Iterator[xr.Dataset]:
         h, outward = point.spectrum.hessian, point.spectrum.transverse
         i, k = np.triu_indices(units)
         by_weights = np.sort(np.concatenate([h, outward[i] + outward[k]]))
-        values, counts = distinct(np.concatenate([h, outward]))
+        # Along a family of solutions curvatures differ: those of one member say nothing.
+        every = np.concatenate([h, outward]) if point.is_isolated else np.zeros(0)
+        values, counts = distinct(every)
         again = generalization_error(scenario, Overlaps(Q=Q, R=R, T=scenario.T, rounding=1e-9))
         change, by_overlaps = overlap_route(flow, Q, R)
         yield xr.Dataset(
@@ -117,7 +121,7 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     groups = np.split(ordered, np.flatnonzero(np.diff(ordered) > DISTINCT) + 1)
     means = np.full(MOST_DISTINCT, np.nan)
     counts = np.zeros(MOST_DISTINCT, int)
-    for n, group in enumerate(groups[:MOST_DISTINCT]):
+    for n, group in enumerate(groups if len(values) else []):
         means[n], counts[n] = np.mean(group), len(group)
     return means, counts
 
@@ -151,9 +155,9 @@ def ends_of(teachers: int) -> dict[str, tuple[Scenario, float]]:
     }
 
 
-def minima_of_families(teachers: int) -> dict[str, Overlaps]:
-    """Return the minima of K = M with an error, by their names."""
-    scenario = committees(teachers, teachers)
+def minima_of_families(teachers: int, extra: int = 0) -> dict[str, Overlaps]:
+    """Return the minima of K = M + extra with an error, by their names."""
+    scenario = committees(teachers + extra, teachers)
     return {
         name: Overlaps(Q=one.weights @ one.weights.T, R=one.weights, T=scenario.T, rounding=1e-9)
         for one, name in named_points(scenario)
@@ -192,15 +196,22 @@ def follow(scenario: Scenario, state: Overlaps, to: Scenario, scale: float) -> d
     special = path.isel(special=int(lost[0]))
     direction = special.special_direction.values
     p = float(special.special_parameter)
-    anti = np.min(np.asarray(state.R), axis=1) < -0.1
     return {
         "ended": path.attrs["ended"],
         "at": scale * p,
         "until": scale * p,
         "opens": int(special.special_multiplicity),
-        "symmetric": symmetric_share(np.asarray(state.R), direction),
-        "by_anti_aligned": float(np.sum(direction[anti] ** 2) / np.sum(direction**2)),
+        **shares_of_direction(np.asarray(state.R), direction),
     }
+
+
+def shares_of_direction(R: np.ndarray, direction: np.ndarray) -> dict[str, float]:
+    """Return the parts of a direction that leave equivalent units equivalent, and that move
+    anti-aligned units.
+    """
+    anti = np.min(R, axis=1) < ANTI_ALIGNED
+    by_anti = float(np.sum(direction[anti] ** 2) / np.sum(direction**2))
+    return {"symmetric": symmetric_share(R, direction), "by_anti_aligned": by_anti}
 
 
 def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
@@ -218,23 +229,21 @@ def symmetric_share(R: np.ndarray, direction: np.ndarray) -> float:
 
 
 def rates() -> xr.Dataset:
-    """Follow minima in the learning rate: the content of ``recorded/family_rates.nc``.
-
-    These are the minima with one anti-aligned unit, and those in which all units are separate.
-    """
+    """Follow all minima in the learning rate: the content of ``recorded/family_rates.nc``."""
     cases = [
-        (M, name)
-        for M in FOLLOWED
-        for name in minima_of_families(M)
-        if name in (coupled(1), f"{coupled(M)}, separate")
+        (teachers, extra, name)
+        for extra in SIZES
+        for teachers in FOLLOWED
+        for name in minima_of_families(teachers, extra)
     ]
     return _joined(recorded.in_parts("rates", cases, _rate_of))
 
 
-def _rate_of(case: tuple[int, str]) -> xr.Dataset:
-    teachers, name = case
-    scenario, state = committees(teachers, teachers), minima_of_families(teachers)[name]
-    return xr.Dataset({"teachers": teachers, "family": name, **follow_in_rate(scenario, state)})
+def _rate_of(case: tuple[int, int, str]) -> xr.Dataset:
+    teachers, extra, name = case
+    scenario = committees(teachers + extra, teachers)
+    row = follow_in_rate(scenario, minima_of_families(teachers, extra)[name])
+    return xr.Dataset({"units": scenario.K, "teachers": teachers, "family": name, **row})
 
 
 def follow_in_rate(scenario: Scenario, state: Overlaps) -> dict[str, Any]:
@@ -245,8 +254,8 @@ def follow_in_rate(scenario: Scenario, state: Overlaps) -> dict[str, Any]:
     eta, largest = along.learning_rate.values, along.eigenvalue.values.max(axis=1)
     unstable = np.flatnonzero(largest > 0)
     if not len(unstable):
-        nothing = {"at": np.nan, "at_error": np.nan, "opens": 0, "symmetric": np.nan}
-        return {"ended": along.attrs["ended"], **nothing, "generalization_error": np.nan}
+        unknown = ("at", "at_error", "symmetric", "by_anti_aligned", "generalization_error")
+        return {"ended": along.attrs["ended"], "opens": 0, **dict.fromkeys(unknown, np.nan)}
     last = int(unstable[0]) - 1
     folds = np.flatnonzero(along.special_kind.values == "fold")
     turns = bool(np.any(np.diff(eta[max(last - 1, 0) : last + 3]) < 0))
@@ -259,6 +268,7 @@ def follow_in_rate(scenario: Scenario, state: Overlaps) -> dict[str, Any]:
         "at_error": float(fold.special_error) + ROOT_ACCURACY,
         "opens": 1,
         "symmetric": 1.0,
+        "by_anti_aligned": np.nan,
         "generalization_error": float(along.generalization_error[last]),
     }
 
@@ -280,14 +290,16 @@ def _vanishing(scenario: Scenario, along: xr.Dataset, last: int) -> dict[str, An
     there = point(at)
     values = np.real(there.eigenvalues)
     equal = int(np.sum(values > np.max(values) - SAME_EIGENVALUE))
-    vector = np.real(np.asarray(there.eigenvectors)[:, int(np.argmax(values))])
+    first = int(np.argmax(values))
+    vector = np.real(np.asarray(there.eigenvectors)[:, first])
+    is_real = abs(np.imag(there.eigenvalues[first])) < SAME_EIGENVALUE
     direction = Flow(scenario).layout.arrays(vector)["R"]
     return {
-        "ended": BECOMES_SADDLE,
+        "ended": BECOMES_SADDLE if is_real else OSCILLATES,
         "at": at,
         "at_error": ROOT_ACCURACY,
         "opens": equal,
-        "symmetric": symmetric_share(np.asarray(there.overlaps.R), np.asarray(direction)),
+        **shares_of_direction(np.asarray(there.overlaps.R), np.asarray(direction)),
         "generalization_error": float(there.generalization_error),
     }
 

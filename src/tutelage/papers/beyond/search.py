@@ -28,7 +28,7 @@ from tutelage.papers.section import Figure, Section
 
 # Learning rates of the search, starts of each kind at each of them, and their seed.
 RATES = (0.02, 0.3, 0.9, 1.1, 1.2, 1.256, 1.28, 1.3)
-STARTS, SEED = 40, 1
+STARTS, SEED = 160, 1
 STEPS, TOO_LARGE = 40, 1e6
 # Norms of random students, as powers of ten, and the time at which Newton's method takes over from
 # a run.
