@@ -95,25 +95,20 @@ def _widened(load: Estimate, relative: float) -> Estimate:
 
 def _found(solution: Solution) -> ThermalTransitions:
     setting, curves = solution.setting, solution.curves
-    theory, reasons = setting.theory, dict[str, str]()
+    reasons = dict[str, str]()
     if setting.is_linear:
         return _nothing(setting)
-    # At T = 0 with noise the branch may begin where students do not interpolate the examples.
-    starts = [(each, c.start) for each, c in zip(solution.theories, curves, strict=True) if c.start]
-    theory, start = min(starts, key=lambda x: load_of(*x).value, default=(theory, None))
+    theory, start = _beginning(solution)
     unstable = None if start is None else load_of(theory, start)
-    if start is None:
+    if unstable is None:
         reasons["unstable"] = "κ̃''(0) = 0: the state R = 0 is a minimum at every load"
     lowest, branch = _lowest(setting, curves)
     latest = math.inf if unstable is None else unstable.value
     continuous = unstable is not None and lowest >= latest * (1 - ROUNDINGS * EPSILON)
     bend = None
     if start is not None:
-        slope = float(theory.slope(start)[1])
-        if abs(slope) > FLAT * latest:
-            reasons["bend"] = f"the load begins linearly, with the slope {slope:.6g} in R"
-        else:
-            bend = _bend(theory, curves[solution.theories.index(theory)], latest)
+        curve = curves[solution.theories.index(theory)]
+        bend = _bend(theory, curve, start, latest, reasons)
     if bend is None:
         nowhere = "the load is quadratic in R only next to R = 0, within rounding"
         reasons.setdefault("bend", reasons.get("unstable", nowhere))
@@ -121,8 +116,7 @@ def _found(solution: Solution) -> ThermalTransitions:
     coexists, jump = _coexistence(
         setting, curves[0], branch, continuous, appears, unstable, reasons
     )
-    at = coexists or appears
-    states = extrema(solution, at.value)
+    states = extrema(solution, (coexists or appears).value)
     agreement = _agreement(setting, reasons)
     specialized: ThermalState | None
     symmetric: bool | None
@@ -153,6 +147,17 @@ def _found(solution: Solution) -> ThermalTransitions:
         approximation=setting.approximation,
         reasons=reasons,
     )
+
+
+def _beginning(solution: Solution) -> tuple[Theory, Point | None]:
+    """Return where a branch begins at R = 0, at the lowest load, with its theory.
+
+    At T = 0 with noise it may begin where students do not interpolate the examples.
+    """
+    pairs = zip(solution.theories, solution.curves, strict=True)
+    starts = [(theory, curve.start) for theory, curve in pairs if curve.start]
+    nowhere = solution.setting.theory, None
+    return min(starts, key=lambda x: load_of(*x).value, default=nowhere)
 
 
 def _nothing(setting: ThermalSetting) -> ThermalTransitions:
@@ -210,12 +215,19 @@ def _begins_symmetric(theory: Any, load: float, start: Point | None) -> bool:
     return math.isnan(replicon) or replicon >= -ROUNDINGS * EPSILON
 
 
-def _bend(theory: Theory, curves: BranchCurve, load: float) -> Estimate | None:
-    """dα̃/d(R²) at R = 0 of the branch that begins there.
+def _bend(
+    theory: Theory, curves: BranchCurve, start: Point, load: float, reasons: dict[str, str]
+) -> Estimate | None:
+    """dα̃/d(R²) at R = 0 of the branch that begins there; None, with a reason, if the load begins
+    linearly.
 
     The quadratic law holds up to some R, which vanishes with T: of several scales of R the one
     with the smallest error is used.  None where it is below all of them.
     """
+    slope = float(theory.slope(start)[1])
+    if abs(slope) > FLAT * load:
+        reasons["bend"] = f"the load begins linearly, with the slope {slope:.6g} in R"
+        return None
     branches = [
         p for p in curves.branches if p.V[0] == 0 and p.V[-1] > R_SCALES[-1] * R_MULTIPLES[-1]
     ]
