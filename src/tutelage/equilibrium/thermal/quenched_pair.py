@@ -295,10 +295,10 @@ class QuenchedPairTheory:
         at = self.solve(load, coarse, V=_held(rough))
         error = _distance(at, coarse)
         if error > MAX_QUADRATURE_ERROR:
-            raise InputError(
+            raise ComputationError(
                 "temperature",
                 f"{self.temperature:g}",
-                f"for units=2 overlaps from the quadrature are wrong by {error:.1g}",
+                f"for units=2 its quadrature gives overlaps with errors of {error:.1g}",
                 "temperature=0.5, a lower load, or units=math.inf",
             )
         return at

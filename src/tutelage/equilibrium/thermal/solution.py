@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from tutelage._checks import InputError
+from tutelage._checks import ComputationError, InputError
 from tutelage._types import FloatOrArray
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import is_hashable
@@ -170,10 +170,11 @@ def _check_quadrature(setting: ThermalSetting, curves: BranchCurve) -> None:
     """Refuse temperatures at which too few digits remain."""
     error = quadrature_error(setting, curves)
     if error > MAX_QUADRATURE_ERROR:
-        raise InputError(
+        raise ComputationError(
             "temperature",
             f"{setting.temperature:g}",
-            f"for units=2 the quadrature of a smooth unit is wrong by {error:.1g} of a load",
+            f"for units=2 its quadrature of a smooth unit gives loads with relative errors of "
+            f"{error:.1g}",
             "temperature=1.0, tl.ReLU(), or units=math.inf",
         )
 
