@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from tutelage._checks import ComputationError, InputError
+from tutelage._checks import ComputationError
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel
