@@ -222,10 +222,7 @@ def products():
     two = sums.multiplied(sums.slope(relu, 0), sums.slope(relu, 3))
     moments = sums.Sums([*four, two]).moments
 
-    def one_by_one(C):
-        return jnp.concatenate([sums._moment(name, C, f) for name, _, f in moments.groups])
-
-    return moments, jax.jit(lambda C: (sums._values(C, moments), one_by_one(C)))
+    return moments, jax.jit(lambda C: (sums._values(C, moments), sums.one_by_one(C, moments)))
 
 
 @pytest.mark.parametrize("kind", ["regular", "coinciding", "silent", "rank 3"])

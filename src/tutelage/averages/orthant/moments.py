@@ -25,7 +25,10 @@ fields that coincide), the private coordinate of `_rows` bounds it by about 1e11
 All functions expect the entries of a covariance with diagonal of order one (`orthant.normalised`).
 """
 
+import itertools
 import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from jaxtyping import Array, Float
@@ -72,6 +75,16 @@ def _given_two(C: Covariance, x: int, y: int, i: int, j: int) -> Number:
         return jnp.zeros_like(at(C, x, x))
     explained = _given(C, x, i, y) * _given(C, x, j, y) / _area(C, x, y) ** 2
     return (_given(C, x, i, j) - explained) / at(C, x, x)
+
+
+def _stacked(C: Covariance, selections: Iterable[Sequence[int]]) -> Covariance:
+    """The covariances of several selections of fields, stacked along a new first axis.
+
+    A function of all selections at once is compiled in a fraction of the time.
+    """
+    selections = list(selections)
+    places = itertools.combinations_with_replacement(range(len(selections[0])), 2)
+    return {(i, j): jnp.stack([at(C, s[i], s[j]) for s in selections]) for i, j in places}
 
 
 # One pair of signs ------------------------------------------------------------------------
@@ -136,20 +149,12 @@ def _pair_moment_jvp(
     a: int, b: int, c: int, d: int, primals: Primals, tangents: Primals
 ) -> tuple[Number, Number]:
     (C,), (dC,) = primals, tangents
-    area = _area(C, c, d)
-
-    def slope(other: int, i: int, j: int) -> Number:
-        """∂/∂C_ij for a field i and a sign j: 2⟨δ(z_j) z_other s_k⟩, k the other sign."""
-        k = d if j == c else c
-        return TWO_OVER_PI * _given(C, j, other, k) / (at(C, j, j) * area)
-
-    by = {
-        "cd": TWO_OVER_PI * _given_two(C, c, d, a, b) / area,
-        "ac": slope(b, a, c),
-        "ad": slope(b, a, d),
-        "bc": slope(a, b, c),
-        "bd": slope(a, b, d),
-    }
+    # ∂/∂C_ij for a field i and a sign j: 2⟨δ(z_j) z_other s_k⟩, with the other field and sign.
+    conditions = {"ac": (c, b, d), "ad": (d, b, c), "bc": (c, a, d), "bd": (d, a, c)}
+    S = _stacked(C, conditions.values())
+    slopes = TWO_OVER_PI * _given(S, 0, 1, 2) / (at(S, 0, 0) * _area(S, 0, 2))
+    by = dict(zip(conditions, slopes, strict=True))
+    by["cd"] = TWO_OVER_PI * _given_two(C, c, d, a, b) / _area(C, c, d)
     # Signs do not change when their fields are scaled, so Euler's identity gives the diagonal.
     c_c = -(at(C, a, c) * by["ac"] + at(C, b, c) * by["bc"] + at(C, c, d) * by["cd"])
     d_d = -(at(C, a, d) * by["ad"] + at(C, b, d) * by["bd"] + at(C, c, d) * by["cd"])
@@ -193,10 +198,12 @@ def _triple_slopes(C: Covariance) -> dict[int, Number]:
 def _triple_moment_jvp(primals: Primals, tangents: Primals) -> tuple[Number, Number]:
     (C,), (dC,) = primals, tangents
     slopes = {(0, x): slope for x, slope in _triple_slopes(C).items()}
-    for x, y, k in ((1, 2, 3), (1, 3, 2), (2, 3, 1)):
-        variance = jnp.maximum(_given_two(C, x, y, k, k), 0.0) + PRIVATE**2 * at(C, k, k)
-        mean = math.sqrt(TWO_OVER_PI) * _given_two(C, x, y, 0, k) / jnp.sqrt(variance)
-        slopes[x, y] = TWO_OVER_PI * mean / _area(C, x, y)
+    signs = ((1, 2, 3), (1, 3, 2), (2, 3, 1))
+    S = _stacked(C, [(x, y, k, 0) for x, y, k in signs])
+    variance = jnp.maximum(_given_two(S, 0, 1, 2, 2), 0.0) + PRIVATE**2 * at(S, 2, 2)
+    mean = math.sqrt(TWO_OVER_PI) * _given_two(S, 0, 1, 3, 2) / jnp.sqrt(variance)
+    by_signs = TWO_OVER_PI * mean / _area(S, 0, 1)
+    slopes |= {(x, y): slope for (x, y, _), slope in zip(signs, by_signs, strict=True)}
     change = _change(C, dC, slopes, degree={1: 0, 2: 0, 3: 0}, value=None)
     return triple_moment(C), change
 
@@ -215,7 +222,11 @@ def quad_sign(C: Covariance) -> Number:
 def _quad_sign_jvp(primals: Primals, tangents: Primals) -> tuple[Number, Number]:
     (C,), (dC,) = primals, tangents
     edges = tetrahedron(C, _pair_angles(C)).edges
-    slopes = {(c, d): TWO_OVER_PI * _edge_sign(edges[c, d]) / _area(C, c, d) for c, d in PAIRS}
+    areas = _area(_stacked(C, PAIRS), 0, 1)
+    slopes = {
+        pair: TWO_OVER_PI * _edge_sign(edges[pair]) / area
+        for pair, area in zip(PAIRS, areas, strict=True)
+    }
     return quad_sign(C), _change(C, dC, slopes, degree=dict.fromkeys(range(4), 0), value=None)
 
 
@@ -237,27 +248,32 @@ def _quad_moment_jvp(primals: Primals, tangents: Primals) -> tuple[Number, Numbe
     volume, edges = tetrahedron(C, angles)
     volume, edges = computed_once((volume, edges))
     slopes = {(2, 3): _quad_sign(volume, angles), (0, 1): _both_given(C, edges[0, 1])}
-    for i, j in ((0, 1), (1, 0)):
-        for a, b in ((2, 3), (3, 2)):
-            slopes[i, a] = _one_given(C, edges, i, (j, a, b), b)
+    slopes |= _one_given(C, edges)
     value = quad_moment(C)
     return value, _change(C, dC, slopes, degree={0: 0, 1: 0, 2: 1, 3: 1}, value=value)
 
 
 def _both_given(C: Covariance, edge: Number) -> Number:
     """4⟨δ(z_0) δ(z_1) |z_2| |z_3|⟩."""
-    v2, v3 = (jnp.maximum(_given_two(C, 0, 1, i, i), 0.0) for i in (2, 3))
-    moment = _given_two(C, 0, 1, 2, 3) * (edge - math.pi / 2) + jnp.sqrt(v2 * v3) * jnp.sin(edge)
+    S = _stacked(C, [(0, 1, 2, 2), (0, 1, 3, 3), (0, 1, 2, 3)])
+    *variances, between = _given_two(S, 0, 1, 2, 3)
+    v2, v3 = (jnp.maximum(v, 0.0) for v in variances)
+    moment: Array = between * (edge - math.pi / 2) + jnp.sqrt(v2 * v3) * jnp.sin(edge)
     return TWO_OVER_PI**2 * moment / _area(C, 0, 1)
 
 
-def _one_given(C: Covariance, edges: Entries, i: int, signs: tuple[int, ...], b: int) -> Number:
-    """2⟨δ(z_i) z_b s s s⟩ = (2/π) Σ_e C_be/√(C_ii C_ee) ⟨s_k s_l⟩, each given z_i = z_e = 0."""
-    total = jnp.zeros_like(at(C, 0, 0))
-    for e in signs:
-        component = _given(C, i, b, e) / (at(C, i, i) * _area(C, i, e))
-        total = total + component * _edge_sign(edges[min(i, e), max(i, e)])
-    return TWO_OVER_PI * total
+def _one_given(C: Covariance, edges: Entries) -> Entries:
+    """2⟨δ(z_i) z_b s s s⟩ = (2/π) Σ_e C_be/√(C_ii C_ee) ⟨s_k s_l⟩, each given z_i = z_e = 0.
+
+    Keyed by i and the field a other than b: the derivative by C_ia.
+    """
+    terms = [(i, b, e) for i in (0, 1) for b in (2, 3) for e in range(4) if e != i]
+    S = _stacked(C, terms)
+    components = _given(S, 0, 1, 2) / (at(S, 0, 0) * _area(S, 0, 2))
+    total: Entries = defaultdict(lambda: jnp.zeros(()))
+    for (i, b, e), component in zip(terms, components, strict=True):
+        total[i, 5 - b] += TWO_OVER_PI * component * _edge_sign(at(edges, i, e))
+    return total
 
 
 def _pair_angles(C: Covariance) -> Entries:

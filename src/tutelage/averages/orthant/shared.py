@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from tutelage._jax import jnp
+from tutelage._jax import jax, jnp
 from tutelage.averages.orthant.angle import angle
 from tutelage.averages.orthant.averages import power_of_two
 from tutelage.averages.orthant.moments import TWO_OVER_PI, bounded
@@ -49,7 +49,7 @@ def pairs_of(C: Float[Array, "... n n"]) -> Pairs:
     """Angles and components of all pairs of fields."""
     n = C.shape[-1]
     c, d = np.triu_indices(n, 1)
-    unit, amplitude = _normalized(C)
+    unit, amplitude = normalized(C)
     deviation = jnp.sqrt(jnp.diagonal(unit, axis1=-2, axis2=-1))
     variances, dot = unit[..., c, c] * unit[..., d, d], unit[..., c, d]
     determinant = jnp.maximum(minor(unit[..., c, c], dot, dot, unit[..., d, d]), 0.0)
@@ -77,9 +77,9 @@ def pairs_of(C: Float[Array, "... n n"]) -> Pairs:
     )
 
 
-def _normalized(C: Float[Array, "... n n"]) -> tuple[Array, Array]:
+def normalized(C: Float[Array, "... n n"]) -> tuple[Array, Array]:
     """Scale a covariance as `orthant.averages.normalised` does, all fields at once."""
-    variance = jnp.diagonal(C, axis1=-2, axis2=-1)
+    variance = jax.lax.stop_gradient(jnp.diagonal(C, axis1=-2, axis2=-1))
     zero = variance < 1e-290
     amplitude = power_of_two(jnp.sqrt(jnp.where(zero, 1.0, variance)))
     unit = C / (amplitude[..., :, None] * amplitude[..., None, :])

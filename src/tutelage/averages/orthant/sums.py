@@ -25,7 +25,6 @@ from tutelage._jax import jax, jnp, ordered_sum
 from tutelage._module import Module
 from tutelage.activations.closed import ClosedForm
 from tutelage.averages.orthant import moments as _moments, shared
-from tutelage.averages.orthant.averages import normalised
 
 Key = tuple[tuple[int, ...], tuple[int, ...]]  # fields in front, signs; both sorted
 Expansion = dict[Key, float]
@@ -192,7 +191,7 @@ def _values(C: Float[Array, "... n n"], moments: MomentList) -> Float[Array, "..
         "24": shared.quad_moments,
     }
     parts = [
-        together[kind](pairs, fields) if kind in together else _moment(kind, C, fields)
+        together[kind](pairs, fields) if kind in together else _plain_moment(kind, C, fields)
         for kind, _, fields in moments.groups
     ]
     return jnp.concatenate(parts, axis=-1)
@@ -200,31 +199,51 @@ def _values(C: Float[Array, "... n n"], moments: MomentList) -> Float[Array, "..
 
 @_values.defjvp
 def _values_jvp(moments: MomentList, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """Derivatives moment by moment: they are bounded where fields coincide."""
+    """Derivatives moment by moment: they are bounded where fields coincide.
 
-    def one_by_one(C: Array) -> Array:
-        parts = [_moment(kind, C, fields) for kind, _, fields in moments.groups]
-        return jnp.concatenate(parts, axis=-1)
+    The values come from the same formulas, which the derivatives need: the shared ones would be
+    traced and compiled in addition.
+    """
+    return jax.jvp(lambda C: one_by_one(C, moments), primals, tangents)
 
-    return _values(*primals, moments), jax.jvp(one_by_one, primals, tangents)[1]
+
+def one_by_one(C: Float[Array, "... n n"], moments: MomentList) -> Float[Array, "... moments"]:
+    """Compute all moments, each by formulas of its own."""
+    unit, amplitude = shared.normalized(C)
+    parts = [
+        _plain_moment(kind, C, fields)
+        if kind in ("00", "20")
+        else _moment(kind, unit, amplitude, fields)
+        for kind, _, fields in moments.groups
+    ]
+    return jnp.concatenate(parts, axis=-1)
 
 
-def _moment(kind: str, C: Float[Array, "... n n"], f: np.ndarray) -> Float[Array, "... keys"]:
+def _plain_moment(kind: str, C: Float[Array, "... n n"], f: np.ndarray) -> Float[Array, "... keys"]:
+    """Return the moments without signs, of no field or of two."""
+    return jnp.ones((*C.shape[:-2], len(f))) if kind == "00" else C[..., f[:, 0], f[:, 1]]
+
+
+def _moment(
+    kind: str, unit: Float[Array, "... n n"], amplitude: Float[Array, "... n"], f: np.ndarray
+) -> Float[Array, "... keys"]:
     """Compute the moments of one kind for all keys; a kind is the number of fields and the number
     of signs.
+
+    unit, amplitude: of `shared.normalized`.
     """
-    if kind == "00":
-        return jnp.ones((*C.shape[:-2], len(f)))
-    if kind == "20":
-        return C[..., f[:, 0], f[:, 1]]
-    unit, amplitude = normalised(C[..., f[:, :, None], f[:, None, :]])
+    places = itertools.combinations_with_replacement(range(f.shape[1]), 2)
+    of_moments = unit[..., f[:, :, None], f[:, None, :]]
+    C = {(i, j): of_moments[..., i, j] for i, j in places}
     match kind:
         case "02":
-            return _moments.pair_sign(unit, 0, 1)
+            return _moments.pair_sign(C, 0, 1)
         case "22":
-            return amplitude[0] * amplitude[1] * _moments.pair_moment(unit, 0, 1, 2, 3)
+            moment, a, b = _moments.pair_moment(C, 0, 1, 2, 3), 0, 1
         case "04":
-            return _moments.quad_sign(unit)
+            return _moments.quad_sign(C)
         case "24":
-            return amplitude[2] * amplitude[3] * _moments.quad_moment(unit)
-    raise AssertionError(kind)  # no other products of two slopes and two values exist
+            moment, a, b = _moments.quad_moment(C), 2, 3
+        case _:
+            raise AssertionError(kind)  # no other products of two slopes and two values exist
+    return amplitude[..., f[:, a]] * amplitude[..., f[:, b]] * moment
