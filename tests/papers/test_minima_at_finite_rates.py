@@ -108,17 +108,21 @@ def first_order(Q, R, T=None):
 
 
 class Family:
-    """Students in groups of equal units; each has one teacher as its partner."""
+    """Students in groups of equal units; student i is the partner of teacher i."""
 
-    def __init__(self, groups, T=None):
-        g, n = np.array(groups), np.arange(len(groups))
-        self.T = np.eye(len(g)) if T is None else T
-        own = n[:, None] == n
+    def __init__(self, students, teachers=None, T=None):
+        g, t = np.array(students), np.array(students if teachers is None else teachers)
+        self.T = np.eye(len(t)) if T is None else T
         pair = np.sort(np.stack(np.broadcast_arrays(g[:, None], g)), axis=0)
-        self.of_R = np.unique((g[:, None] * 8 + g) * 2 + own, return_inverse=True)[1]
-        self.of_Q = np.unique((pair[0] * 8 + pair[1]) * 2 + own, return_inverse=True)[1]
-        self.of_R, self.of_Q = (x.reshape(own.shape) for x in (self.of_R, self.of_Q))
+        self.of_R = self._numbered(g[:, None], t)
+        self.of_Q = self._numbered(*pair)
         self.count = self.of_R.max() + 1
+
+    @staticmethod
+    def _numbered(a, b):
+        own = np.eye(*np.broadcast_shapes(a.shape, b.shape), dtype=int)
+        labels = (a * 8 + b) * 2 + own
+        return np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
 
     def numbers(self, Q, R):
         """The different overlaps of a state."""
@@ -131,10 +135,9 @@ class Family:
     def rates(self, x, eta):
         """The rates of change of the numbers, in units of η."""
         Q, R = self.state(x)
-        K = len(Q)
         f, h = first_order(Q, R, self.T)
         C = np.block([[Q, R], [R.T, self.T]])
-        signs = np.repeat([-1.0, 1.0], K)
+        signs = np.repeat([-1.0, 1.0], R.shape)
         places = [np.argwhere(self.of_Q == j)[0] for j in range(self.of_Q.max() + 1)]
         second = [h[i, k] + eta * noise(C, signs, i, k) for i, k in places]
         first = [f[self.of_R == j][0] for j in range(self.count)]
@@ -147,34 +150,56 @@ def solved(family, start, eta):
     return x
 
 
-def followed(units, anti, along, rates):
-    """Descend the weights of a family at η = 0; return its state at the last of several η.
+def followed(family, W, rates):
+    """Descend weights of a family at η = 0; return the state at the last of several η."""
+    for _ in range(6000):
+        W = W + 0.25 * first_order(W @ W.T, W)[0]
+        W = family.numbers(W @ W.T, W)[family.of_R]
+    x = family.numbers(W @ W.T + 0.02 * np.eye(len(W)), W)
+    for eta in rates:
+        x = solved(family, x, eta)
+    return x
+
+
+def with_anti_aligned(units, anti, along):
+    """The family whose last units are anti-aligned, and weights to begin with.
 
     along: weights of aligned and anti-aligned units at the teachers of the other group.
     """
     n = np.arange(units) >= units - anti
-    family = Family(n.astype(int))
     W = np.where(n[:, None], along[1], along[0]) * (n[:, None] != n)
-    W += np.diag(np.where(n, -0.6, 1.0))
-    for _ in range(6000):
-        W = W + 0.25 * first_order(W @ W.T, W)[0]
-        W = family.numbers(W, W)[family.of_R]
-    x = family.numbers(W @ W.T + 0.02 * np.eye(units), W)
-    for eta in rates:
-        x = solved(family, x, eta)
-    return family, x
+    return Family(n.astype(int)), W + np.diag(np.where(n, -0.6, 1.0))
 
 
-def rotation(family, x, step=1e-3):
-    """The eigenvalue of the rotation of three students among each other's teachers."""
+def rotation(family, x, units, step=1e-3):
+    """The eigenvalue of the rotation of three equal students among each other's teachers."""
     Q, R = family.state(x)
     turn = np.zeros_like(R)
-    for i, n in ((0, 1), (1, 2), (2, 0)):
+    for i, n in zip(units, np.roll(units, -1), strict=True):
         turn[i, n], turn[n, i] = 1.0, -1.0
     near, far = (
         first_order(Q, R + h * turn)[0] - first_order(Q, R - h * turn)[0] for h in (step, 2 * step)
     )
     return np.sum((8 * near - far) * turn) / np.sum(turn**2) / (12 * step)
+
+
+def difference(family, x, finer, eta, step=5e-4):
+    """The largest eigenvalue of changes that make equal units different.
+
+    finer: the family in which one of the equal units is a group.
+    """
+    y = finer.numbers(*family.state(x))
+    weights = np.sqrt([*np.bincount(finer.of_R.ravel()), *np.bincount(finer.of_Q.ravel())])
+    equal = np.array([finer.numbers(*family.state(one)) for one in np.eye(len(x))]).T
+    others = np.linalg.svd(weights[:, None] * equal)[0][:, len(x) :]
+    columns = []
+    for change in (others / weights[:, None]).T:
+        near, far = (
+            finer.rates(y + h * change, eta) - finer.rates(y - h * change, eta)
+            for h in (step, 2 * step)
+        )
+        columns.append((weights * (8 * near - far)) @ others / (12 * step))
+    return float(np.max(np.linalg.eigvals(np.array(columns).T).real))
 
 
 def largest_rate(family, start, eta, number, step):
@@ -241,8 +266,11 @@ ROTATIONS = {
 def test_separate_units_lose_stability_by_a_rotation(at_rates, units):
     one = at_rates[units, f"{units} anti-aligned, separate"]
     *before, low, high = ROTATIONS[units]
-    family, x = followed(units, units, (0.0, 0.0), [*before, low])
-    rate = brentq(lambda eta: rotation(family, solved(family, x, eta)), low, high, xtol=1e-11)
+    family, W = with_anti_aligned(units, units, (0.0, 0.0))
+    x = followed(family, W, [*before, low])
+    rate = brentq(
+        lambda eta: rotation(family, solved(family, x, eta), (0, 1, 2)), low, high, xtol=1e-11
+    )
     assert one.ended.item() == "becomes a saddle"
     assert int(one.opens) == (units - 1) * (units - 2) // 2
     assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
@@ -261,7 +289,8 @@ def test_a_minimum_with_one_anti_aligned_unit_ends_where_its_rate_is_largest(
     at_rates, units, rates
 ):
     one = at_rates[units, "1 anti-aligned"]
-    family, x = followed(units, 1, (0.05, 0.2), rates)
+    family, W = with_anti_aligned(units, 1, (0.05, 0.2))
+    x = followed(family, W, rates)
     assert one.ended.item() == "fold"
     rate = largest_rate(family, x, rates[-1], family.of_R[-1, -1], 0.02)
     assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
@@ -272,7 +301,7 @@ def test_powells_method_finds_no_other_fixed_point_of_citton2025():
     """Random starts at η = 1.1, where all four recorded branches have fixed points."""
     eta, rng = 1.1, np.random.default_rng(3)
     T = np.diag([1.0, 2.0])
-    family = Family([0, 1], T)
+    family = Family([0, 1], T=T)
     known, _ = search.known_points(eta)
     ends = 0
     for _ in range(100):

@@ -267,6 +267,42 @@ def test_the_memory_of_a_landscape_grows_as_measured():
         assert 0.5 * estimate < mebibytes * 2**20 <= estimate
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("g", [tl.Erf(), tl.GELU()], ids=["Erf", "GELU"])
+def test_additional_smooth_units_fall_silent_at_the_solution(g):
+    """Smooth units have a slope at zero weights: a solution with a silent unit is a minimum."""
+    minima = tl.online.landscape(committees(3, 2, g), starts=20).isel(level=slice(0, 2))
+    assert minima.attrs["unsettled"] == 0 and int(minima.runs.sum()) == 20
+    assert minima.family.values[0] == "solution" and bool(minima.isolated[0])
+    assert np.sort(np.diag(minima.Q.values[0]))[0] < 1e-12
+    if g != tl.Erf():
+        return
+    # Three erf students have a minimum with an error, here by quadrature over both inputs.
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    xi = np.stack(np.meshgrid(x, x)).reshape(2, -1)
+    weight = np.outer(w, w).ravel() / (2 * np.pi)
+
+    def error(W):
+        return 0.5 * weight @ (g(W @ xi).sum(0) - g(xi).sum(0)) ** 2
+
+    W = minima.R.values[1]
+    assert minima["index"].values.tolist() == [0, 0]
+    assert abs(error(W) - float(minima.generalization_error[1])) < 1e-12
+    assert np.max(np.abs(differences(error, W))) < 1e-10
+
+
+@pytest.mark.parametrize("kind", ["lines", "erf", "gelu", "other"])
+def test_the_time_of_a_landscape_grows_as_its_gradients_and_its_matrices(kind):
+    """Few units: all pairs in each step.  Many units: (KM)³ operations."""
+    from tutelage.online.stationary.landscape import PAIRS_PER_SECOND, family_seconds
+
+    small = family_seconds(2, 2, kind)
+    assert small == pytest.approx(4000 * 8 / PAIRS_PER_SECOND[kind], rel=0.02)
+    assert family_seconds(4, 4, kind) == pytest.approx(4 * small, rel=0.05)
+    many = family_seconds(10**6, 10**6, kind)
+    assert family_seconds(2 * 10**6, 10**6, kind) == pytest.approx(8 * many, rel=0.05)
+
+
 def test_a_committee_whose_families_take_days_is_refused_before_any_work(monkeypatch):
     """Memory alone would let it pass; the suggested number of units passes."""
     from tutelage.online.stationary import landscape as module

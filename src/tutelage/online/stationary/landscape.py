@@ -26,7 +26,7 @@ from tutelage.online.stationary.landscape_descent import (
     settle,
 )
 from tutelage.online.stationary.landscape_families import BLOCKS, STEPS_PER_BLOCK, family_count
-from tutelage.online.stationary.landscape_gradient import straight_lines
+from tutelage.online.stationary.landscape_gradient import Kind, kind_of
 from tutelage.online.stationary.landscape_names import family, multiplicity
 from tutelage.runs.checkpoint import Checkpoint, digest
 from tutelage.runs.progress import Progress
@@ -38,10 +38,11 @@ from tutelage.runs.seed import check_seed
 # gradient steps.  The largest resident memory of fresh processes, less that of three units, is 0.35
 # to 1 of this for K and M from 15 to 120 (benchmarks/landscape_memory.py).
 HESSIANS_IN_MEMORY, TANGENTS_IN_MEMORY, PAIR_ARRAYS_IN_MEMORY = 8, 15, 12
-# A slow estimate of the time before the first random start, which no checkpoint saves: pairs of
-# units per second in gradient steps, operations per second in Newton's method, and Newton steps
-# for each family.  Committees for which it is longer are refused.
-PAIRS_PER_SECOND, OPERATIONS_PER_SECOND, NEWTON_STEPS_EACH = 5e7, 5e9, 5
+# The time before the first random start, which no checkpoint saves: pairs of units per second in
+# gradient steps, by the formula of the units; forces that a column of the Hessian costs; operations
+# per second with matrices; and Hessians for each family (benchmarks/landscape_time.py).
+PAIRS_PER_SECOND: dict[Kind, float] = {"lines": 9e7, "erf": 1.3e8, "gelu": 4.5e7, "other": 1.5e4}
+FORCES_PER_COLUMN, OPERATIONS_PER_SECOND, HESSIANS_PER_FAMILY = 2, 1e10, 2
 MAX_HOURS = 6.0
 
 
@@ -99,8 +100,8 @@ def landscape(
     finite_number("scale", scale, above=0.0, hint="scale=1.0")
     check_seed(seed)
     K, M = scenario.K, scenario.M
-    _check_memory(scenario, count)
     _check_time(scenario)
+    _check_memory(scenario, count)
     atlas = Atlas(scenario)
     d = _dimension(dimension, K, atlas.landscape.teachers.shape[1])
     check_memory("starts", count, lambda n: 16 * n * K * (K + M), "the weights of all runs")
@@ -158,9 +159,22 @@ def descent_bytes(K: int, M: int, states: int) -> float:
     return 8 * PAIR_ARRAYS_IN_MEMORY * states * (K + M) ** 2
 
 
+def family_seconds(K: int, M: int, kind: Kind) -> float:
+    """Estimate the time of one symmetric family: gradient steps, then Newton's method.
+
+    On one core of a busy AMD EPYC processor families took 0.6 to 2.3 times as long with 6 to 30
+    units of ReLU, erf and GELU, and 0.5 times with 2 and 3 units of tanh; 14 times with 13 erf
+    students of 12 teachers, where Newton's method needs 14 steps.
+    """
+    pair_rate, weights = PAIRS_PER_SECOND[kind], K * M
+    force = K * (K + M) / pair_rate
+    a_hessian = FORCES_PER_COLUMN * weights * force + weights**3 / OPERATIONS_PER_SECOND
+    return BLOCKS * STEPS_PER_BLOCK * force + HESSIANS_PER_FAMILY * a_hessian
+
+
 def _check_memory(scenario: Scenario, starts: int) -> None:
     """Refuse committees whose curvatures or symmetric families do not fit in memory."""
-    K, M, lines = scenario.K, scenario.M, straight_lines(scenario)
+    K, M, lines = scenario.K, scenario.M, kind_of(scenario) == "lines"
     states = max(family_count(scenario), min(starts, RUNS_PER_BATCH))
     units = "the units of the student"
     check_memory(units, K, lambda K: newton_bytes(K, M, lines), "the Hessian")
@@ -169,13 +183,11 @@ def _check_memory(scenario: Scenario, starts: int) -> None:
 
 def _check_time(scenario: Scenario) -> None:
     """Refuse committees whose symmetric families take too much time."""
-    K, M = scenario.K, scenario.M
+    K, M, kind = scenario.K, scenario.M, kind_of(scenario)
     families = family_count(scenario)
 
     def hours(K: int) -> float:
-        steps = families * BLOCKS * STEPS_PER_BLOCK * K * (K + M) / PAIRS_PER_SECOND
-        newton = families * NEWTON_STEPS_EACH * (K * M) ** 3 / OPERATIONS_PER_SECOND
-        return (steps + newton) / 3600
+        return families * family_seconds(K, M, kind) / 3600
 
     if hours(K) > MAX_HOURS:
         largest = bisect_left(range(K), True, key=lambda units: hours(units) > MAX_HOURS) - 1

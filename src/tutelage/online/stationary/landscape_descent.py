@@ -110,7 +110,7 @@ class Atlas:
         """Add the stationary point next to given weights; return its index, or None."""
         root = polished(self.landscape, W, steps)
         moved = np.max(np.abs(root.x - W))
-        if not root.converged or moved > NEWTON_REACH * self.size or _vanishes(root.x):
+        if not root.converged or moved > NEWTON_REACH * self.size or self._has_no_slope(root.x):
             return None
         error = float(errors(self.landscape, jnp.asarray(root.x[None]))[0])
         key = invariants(self.landscape, root.x[None], np.array([error]))[0]
@@ -125,6 +125,12 @@ class Atlas:
             StationaryPoint(root.x, abs(error), float(root.residual), eigenvalues, key)
         )
         return len(self.points) - 1
+
+    def _has_no_slope(self, W: Float[np.ndarray, "K r"]) -> bool:
+        """Return whether a student has zero weights, at which units with a kink have no slope."""
+        norms = np.linalg.norm(W, axis=-1)
+        silent = np.min(norms) <= 1e-9 * np.max(norms)
+        return bool(silent and self.landscape.kind not in ("erf", "gelu"))
 
     def settled(
         self,
@@ -237,9 +243,3 @@ def _largest_curvature(landscape: Landscape, size: float) -> float:
         *(size * rng.standard_normal((2, K, r)) / np.sqrt(r)),
     ]
     return max(float(np.linalg.eigvalsh(hessian(landscape, W))[-1]) for W in states)
-
-
-def _vanishes(W: np.ndarray) -> bool:
-    """Return whether a student has zero weights, at which units with a kink have no gradient."""
-    norms = np.linalg.norm(W, axis=-1)
-    return bool(np.min(norms) <= 1e-9 * np.max(norms))

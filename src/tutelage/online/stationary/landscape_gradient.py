@@ -72,7 +72,7 @@ class Landscape(eqx.Module):
         self.moments = moments(scenario, None, limit=True)
         self.teachers = teacher_weights(np.asarray(scenario.T))
         self.output_weights = np.asarray(coefficients(scenario, np))
-        self.kind = _kind(scenario)
+        self.kind = kind_of(scenario)
         counts = (scenario.K, scenario.M)
         self.plain, self.curved = (
             np.repeat(pair, counts)
@@ -169,7 +169,8 @@ class Landscape(eqx.Module):
         return unchecked(Q, R, jnp.broadcast_to(T, (*W.shape[:-2], M, M)))
 
 
-def _kind(scenario: Scenario) -> Kind:
+def kind_of(scenario: Scenario) -> Kind:
+    """Return which formula gives the averages of all units."""
     units = (scenario.student.activation, scenario.teacher.activation)
     forms = [g.closed_form for g in units]
     if all(g.is_line_times_distribution for g in units):
@@ -177,11 +178,6 @@ def _kind(scenario: Scenario) -> Kind:
     if all(f is not None and f.is_homogeneous for f in forms):
         return "lines"
     return "erf" if all(f is not None and f.is_error_function for f in forms) else "other"
-
-
-def straight_lines(scenario: Scenario) -> bool:
-    """Return whether the averages of all units are those of two straight lines."""
-    return _kind(scenario) == "lines"
 
 
 def _amplitudes(unit: Activation, kind: Kind) -> tuple[float, float]:
