@@ -41,8 +41,9 @@ explore: .venv/explore.stamp  ## a page of sliders and pictures, in a browser
 test coverage: export XLA_FLAGS := $(XLA_FLAGS) --xla_backend_optimization_level=0 \
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
+# The tests of a folder share what they compile: they stay in one process (tests/conftest.py).
 test: .venv/test.stamp ask-browser  ## all tests but the slow ones
-	$(PYTEST)
+	$(PYTEST) --dist loadscope
 
 # No test needs another one: every folder runs alone, in an order of its own.
 test-all: .venv/test.stamp ask-browser torch  ## all tests, slow ones included, each folder alone and shuffled

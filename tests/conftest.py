@@ -9,6 +9,7 @@ Annotations are checked (`annotation_checks`).
 
 import contextlib
 import ctypes
+import functools
 import gc
 import os
 import signal
@@ -21,6 +22,9 @@ import made_up_paper
 import psutil
 import pytest
 import strict_json
+from jax._src.interpreters import mlir
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tutelage import cli
 from tutelage._jax import jax
@@ -33,7 +37,7 @@ os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 progress.FIRST_LINE_SECONDS = 1e6  # output does not depend on the speed of the machine
-MAX_BYTES = 2.5e9  # of a test process, before it forgets its compiled programs
+MAX_BYTES = 3e9  # of a test process, before it forgets its compiled programs
 gc.set_threshold(200_000)  # hardly anything that JAX makes while it traces is garbage
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
@@ -46,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     os.environ[program_store.SWITCH] = str(config.rootpath / ".pytest_cache/programs")
     program_store.is_on = lambda: False
+    # The programs of a file share what JAX makes anew for each of them, in a tenth of its time.
+    mlir.make_ir_context = functools.cache(mlir.make_ir_context)
     stored_jit.MAY_BEGIN_UNOPTIMIZED = False  # XLA_FLAGS turn optimization off
 
 
@@ -61,6 +67,20 @@ SLOW_EXAMPLES = {
 }
 
 
+class ByFolder(LoadScopeScheduling):
+    """The tests of a folder share what they compile: they stay in one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder, file = os.path.split(nodeid.partition("::")[0])
+        if folder.startswith("src"):  # doctests
+            return "src"
+        return file if folder == "tests" else folder
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFolder | None:
+    return ByFolder(config, log) if config.getoption("dist") == "loadscope" else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -70,6 +90,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Ranks and types are explicit in the tests of every package: no promotion is silent there."""
+    annotation_checks.begin_test()
     first, *rest = item.path.relative_to(item.config.rootpath).parts
     strict = first == "tests" and len(rest) > 1
     jax.config.update("jax_numpy_rank_promotion", "raise" if strict else "allow")
@@ -96,12 +117,19 @@ def bounded_memory() -> None:
     """Forget compiled programs when they fill the memory, and exclude the objects before a file
     from garbage collection, because JAX keeps many.
     """
+    mlir.make_ir_context.cache_clear()
     if psutil.Process().memory_info().rss > MAX_BYTES:
-        jax.clear_caches()
         gc.unfreeze()
+        jax.clear_caches()
+        for function in filter(is_stored_function, gc.get_objects()):
+            function.programs.clear()
         gc.collect()
         return_free_memory()
     gc.freeze()
+
+
+def is_stored_function(value: object) -> bool:
+    return type(value) is stored_jit.StoredFunction
 
 
 def return_free_memory() -> None:
