@@ -15,9 +15,13 @@ from tutelage.averages.conditional.kernel import FieldUnits, condition, own_kink
 from tutelage.averages.hermite.bounds import representative
 from tutelage.averages.hermite.coefficients import Expansion
 
-HARD_TANH = tl.Activation.from_function(
-    lambda x: jnp.clip(x, -1.0, 1.0), name="hard tanh", kinks=[-1.0, 1.0]
-)
+
+@pytest.fixture(scope="module")
+def hard_tanh():
+    def clip(x):
+        return jnp.clip(x, -1.0, 1.0)
+
+    return tl.Activation.from_function(clip, name="hard tanh", kinks=[-1.0, 1.0])
 
 
 def level(g, C, given=1):
@@ -39,10 +43,10 @@ def test_a_smooth_unit_is_resolved_at_small_norms_and_goes_to_panels_at_large_on
     assert not bool(hard.resolved) and int(hard.rule) == len(choice.series)
 
 
-def test_finer_panels_are_for_kinked_fields_that_depend_on_the_given_ones():
-    assert int(level(HARD_TANH, equal_fields(1.0, 0.0))[1].rule) == 0
+def test_finer_panels_are_for_kinked_fields_that_depend_on_the_given_ones(hard_tanh):
+    assert int(level(hard_tanh, equal_fields(1.0, 0.0))[1].rule) == 0
     for rho in (0.2, 1 - 1e-6):
-        assert int(level(HARD_TANH, equal_fields(1.0, rho))[1].rule) == 1
+        assert int(level(hard_tanh, equal_fields(1.0, rho))[1].rule) == 1
 
 
 @pytest.mark.parametrize(
@@ -57,9 +61,9 @@ def test_the_width_of_a_unit_is_the_area_of_its_curvature_over_its_largest(g, ex
     assert abs(float(width(g)) - exact) < 0.02 * exact  # a grid of scales, by the trapezoid
 
 
-def test_panels_begin_at_the_kinks_and_at_zero_without_any():
+def test_panels_begin_at_the_kinks_and_at_zero_without_any(hard_tanh):
     assert own_kinks(tl.Tanh()) == (0.0,)
-    assert own_kinks(HARD_TANH) == (-1.0, 1.0)
+    assert own_kinks(hard_tanh) == (-1.0, 1.0)
 
 
 def left_out(share):

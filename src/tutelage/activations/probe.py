@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from tutelage._checks import InputError, is_traced
+from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ ROUNDED = 1e-9
 # Positions where values must be finite, but need not be smooth: zero, where formulas such as
 # sin(x)/x fail, and the outermost nodes of the rules for averages.
 ELSEWHERE = np.concatenate([[0.0], *(sign * np.linspace(8.7, 20.0, 12) for sign in (-1, 1))])
+CHECKED = len(GRID) + len(ELSEWHERE)
+POINTS = np.concatenate([GRID, ELSEWHERE, -GRID])  # the last ones for the parity
 
 
 def probe(g: "Custom") -> None:
@@ -42,86 +45,86 @@ def probe(g: "Custom") -> None:
     if g.declared_parity not in ("odd", "even", "none"):
         allowed = 'it has to be "odd", "even" or "none"'
         raise InputError("parity", repr(g.declared_parity), allowed)
-    with jax.ensure_compile_time_eval():  # the grid is constant, also inside a jit
-        values = _evaluate(g, jnp.asarray(GRID))
-    if is_traced(values):
-        return  # f depends on traced parameters: values are unknown
-    _finite("values", values.value)
-    _finite("derivatives", values.derivative)
-    _no_pole(values.value_jump)
-    _square_integrable(np.asarray(values.value))
-    _no_jump(g, values.value_jump, "value", "a continuous function, such as tanh(20x) for sign(x)")
-    _no_jump(g, values.slope_jump, "slope", "kinks={positions}")
-    _parity(g, np.asarray(values.value)[: len(GRID)], np.asarray(values.mirrored))
-
-
-class _Evaluation(NamedTuple):
-    """Values and derivatives of g on the grid, and its largest jumps."""
-
-    value: Array
-    mirrored: Array
-    derivative: Array
-    value_jump: "_Jump"
-    slope_jump: "_Jump"
+    with jax.ensure_compile_time_eval():  # the points are constant, also inside a jit
+        evaluated = _evaluate(g, POINTS)
+        if is_traced(evaluated):
+            return  # f depends on traced parameters: values are unknown
+        value, derivative, _ = map(np.asarray, evaluated)
+        _finite("values", value[:CHECKED])
+        _finite("derivatives", derivative[:CHECKED])
+        in_value, in_slope = _largest_jumps(g)
+        _no_pole(in_value)
+        _square_integrable(value)
+        continuous = "a continuous function, such as tanh(20x) for sign(x)"
+        _no_jump(g, in_value, "value", continuous)
+        _no_jump(g, in_slope, "slope", "kinks={positions}")
+        _parity(g, value[: len(GRID)], value[CHECKED:])
 
 
 class _Jump(NamedTuple):
     """The largest change after bisection, relative to the range, and whether it is a jump."""
 
-    position: Array
-    size: Array
-    is_jump: Array
+    position: float
+    size: float
+    is_jump: bool
 
 
 @eqx.filter_jit
-def _evaluate(g: "Custom", x: Array) -> _Evaluation:
-    """Compute everything that the checks need, in one compilation."""
-    declared = g.kinks
+def _evaluate(g: "Custom", x: ArrayLike) -> tuple[Array, Array, Array]:
+    """Return g, g' and the jumps of g' at the declared kinks.
 
-    def steps(x):
-        """The jumps of g' at the declared kinks, which are not to be reported."""
-        return sum(jump * jnp.heaviside(x - p, 0.5) for p, jump in declared)
-
-    value, derivative = g(x), g.derivative(x)
-    value_jump = _largest_jump(g, x, value, g.derivative)
-    rest = derivative - steps(x)
-    # Where g is linear between kinks, only rounding of its slopes remains.
-    range_ = ROUNDED * jnp.max(jnp.abs(derivative))
-    slope_jump = _largest_jump(lambda x: g.derivative(x) - steps(x), x, rest, least=range_)
-    value = jnp.concatenate([value, g(ELSEWHERE)])
-    derivative = jnp.concatenate([derivative, g.derivative(ELSEWHERE)])
-    return _Evaluation(value, g(-x), derivative, value_jump, slope_jump)
-
-
-def _largest_jump(f, grid: Array, values: Array, slope=None, least=0.0) -> _Jump:
-    """Bisect the four largest changes; what remains is a jump.
-
-    If a slope is given, so is a smaller change that it does not explain.
-    least: a range that is smaller is taken as this one.
+    Every call has as many points as the first one: one program is compiled for all of them.
     """
-    largest = jax.lax.top_k(jnp.abs(jnp.diff(values)), 4)[1]
+    return g(x), g.derivative(x), jnp.asarray([jump for _, jump in g.kinks])
 
-    def bisect(_, ends):
-        left, right, f_left, f_right = ends
-        middle = (left + right) / 2
-        f_middle = f(middle)
-        first = jnp.abs(f_middle - f_left) >= jnp.abs(f_right - f_middle)
-        halves = (left, middle, f_left, f_middle), (middle, right, f_middle, f_right)
-        return tuple(jnp.where(first, a, b) for a, b in zip(*halves, strict=True))
 
-    ends = grid[largest], grid[largest + 1], values[largest], values[largest + 1]
-    steps = math.ceil(math.log2((GRID[1] - GRID[0]) / NARROW))
-    left, right, f_left, f_right = jax.lax.fori_loop(0, steps, bisect, ends)
-    # A peak may be narrower than the grid, so values from the bisection count too.
-    scale = jnp.maximum(jnp.max(jnp.abs(jnp.concatenate([values, f_left, f_right]))), least)
-    jump = jnp.where(scale == 0, 0.0, jnp.abs(f_right - f_left) / scale)  # NaN at a pole
-    is_jump = jump > JUMP
-    if slope is not None:
-        steepest = jnp.maximum(jnp.abs(slope(left)), jnp.abs(slope(right)))
-        explained = 10 * steepest * (right - left) / scale
-        is_jump = is_jump | ((jump > SMALL_JUMP) & (jump > explained))
-    place = jnp.argmax(jnp.where(jnp.isnan(jump), jnp.inf, jump + jnp.where(is_jump, 10.0, 0.0)))
-    return _Jump(left[place], jump[place], is_jump[place])
+def _value_and_slope(g: "Custom", x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return g, g' and g' without its declared jumps at up to as many points as the first ones."""
+    padded = np.concatenate([x, POINTS[len(x) :]])
+    value, derivative, jumps = (np.asarray(y) for y in _evaluate(g, padded))
+    steps = sum(jump * np.heaviside(x - p, 0.5) for p, jump in zip(g.positions, jumps, strict=True))
+    return value[: len(x)], derivative[: len(x)], derivative[: len(x)] - steps
+
+
+def _largest_jumps(g: "Custom") -> tuple[_Jump, _Jump]:
+    """Bisect the four largest changes of g and of g'; a change that remains is a jump.
+
+    Of g, a smaller change that its slope does not explain is a jump, too.
+    """
+    value, derivative, rest = _value_and_slope(g, GRID)
+    # Where g is linear between kinks, only rounding of its slopes remains.
+    least = np.array([0.0, ROUNDED * np.max(np.abs(derivative))])
+
+    def both(x: np.ndarray) -> np.ndarray:
+        value, _, rest = _value_and_slope(g, x.ravel())
+        return np.stack([value.reshape(x.shape)[0], rest.reshape(x.shape)[1]])
+
+    on_grid = np.stack([value, rest])
+    largest = np.argsort(-np.abs(np.diff(on_grid)), axis=-1, kind="stable")[:, :4]
+    left, right = GRID[largest], GRID[largest + 1]
+    f_left, f_right = (np.take_along_axis(on_grid, largest + i, -1) for i in (0, 1))
+    with np.errstate(all="ignore"):  # infinite and missing values at a pole
+        for _ in range(math.ceil(math.log2((GRID[1] - GRID[0]) / NARROW))):
+            middle = (left + right) / 2
+            f_middle = both(middle)
+            first = np.abs(f_middle - f_left) >= np.abs(f_right - f_middle)
+            left, right = np.where(first, left, middle), np.where(first, middle, right)
+            f_left, f_right = np.where(first, f_left, f_middle), np.where(first, f_middle, f_right)
+        # A peak may be narrower than the grid, so values from the bisection count too.
+        every = np.concatenate([on_grid, f_left, f_right], axis=-1)
+        scale = np.maximum(np.max(np.abs(every), axis=-1), least)[:, None]
+        size = np.where(scale == 0, 0.0, np.abs(f_right - f_left) / scale)  # NaN at a pole
+        is_jump = size > JUMP
+        slopes = _value_and_slope(g, np.concatenate([left[0], right[0]]))[1]
+        steepest = np.max(np.abs(slopes.reshape(2, -1)), axis=0)
+        explained = 10 * steepest * (right[0] - left[0]) / scale[0]
+        is_jump[0] |= (size[0] > SMALL_JUMP) & (size[0] > explained)
+    place = np.argmax(np.where(np.isnan(size), np.inf, size + 10.0 * is_jump), axis=-1)
+    in_value, in_slope = (
+        _Jump(float(left[f, i]), float(size[f, i]), bool(is_jump[f, i]))
+        for f, i in enumerate(place)
+    )
+    return in_value, in_slope
 
 
 def check_function(f: object) -> None:
