@@ -34,7 +34,20 @@ def test_every_computing_package_has_public_functions():
     assert {"online", "simulation", "equilibrium", "gates", "spectra", "deep"} <= packages
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+# Functions that compile for a second, and are computed again in other fast tests as well.
+SLOW = {
+    "deep.images.train_on_images",
+    "equilibrium.hysteresis",
+    "online.evolve_symmetric",
+    "simulation.aligned",
+    "simulation.network",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in FUNCTIONS],
+)
 def test_a_result_has_its_function_and_arguments_and_is_recomputed(name, tmp_path):
     result, function = call(name), public()[name]
     parameters, from_variables = (

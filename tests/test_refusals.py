@@ -56,6 +56,10 @@ SLOW = {
 }
 
 
+# A number of workers starts processes.
+SLOW_ARGUMENTS = {("sweeps.run", "workers")}
+
+
 def parameters(name):
     return inspect.signature(public()[name]).parameters
 
@@ -82,7 +86,11 @@ RESULTS = (
 LEFT_OUT = {"papers.reproduce", "explorer.serve", "explorer.export"}
 NAMES = sorted(n for n, kind in public().items() if not is_result(kind) and n not in LEFT_OUT)
 PAIRS = [
-    pytest.param(name, argument, marks=[pytest.mark.slow] if name in SLOW else [])
+    pytest.param(
+        name,
+        argument,
+        marks=[pytest.mark.slow] * (name in SLOW or (name, argument) in SLOW_ARGUMENTS),
+    )
     for name in NAMES
     for argument in parameters(name)
 ]

@@ -61,7 +61,6 @@ def test_every_figure_is_legible_in_both_styles(name, style, monkeypatch):
         axes = EVERY[name]()
         words = tl.figures.caption(axes)
         figure = np.ravel(axes)[0].get_figure(root=True)
-        figure.canvas.draw()
         boxes = drawn_texts(figure, monkeypatch)
     assert words.endswith(".") and "$" not in words
     check_no_text_is_cut(figure, boxes)

@@ -132,7 +132,9 @@ def test_more_runs_side_by_side_are_what_they_are_one_after_the_other():
     assert not np.allclose(many.R.isel(run=3), few.R.isel(run=1), atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["weight_decay", "learning_rate"])
+@pytest.mark.parametrize(
+    "name", ["weight_decay", pytest.param("learning_rate", marks=pytest.mark.slow)]
+)
 def test_many_runs_are_integrated_in_blocks(name, monkeypatch):
     """To rounding; blocks of 18 runs, and the last of 17."""
     runs = 3 * (LANES + 2) - 1

@@ -211,7 +211,7 @@ def test_error_functions_are_the_same_in_a_loop(K, M, monkeypatch):
     assert np.allclose(looped, straight, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("K", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_right_hand_sides_of_erf_have_the_same_bits_in_any_batch(K):
     """Alone and among 2, 3, 8 and 16 states; the newer code generator is used for long loops."""
     states = [random_overlaps(K, K, seed=seed) for seed in range(16)]

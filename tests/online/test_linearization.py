@@ -40,7 +40,7 @@ def test_derivatives_are_those_of_the_rates(flow):
     np.testing.assert_allclose(here.by_rate, difference / (2 * H), atol=1e-9)
 
 
-@pytest.mark.parametrize("readout_rate", [0.0, 0.7])
+@pytest.mark.parametrize("readout_rate", [pytest.param(0.0, marks=pytest.mark.slow), 0.7])
 def test_identical_students_move_like_one_that_shares_the_learning_rate(readout_rate):
     two, one = tl.Committee(2, tl.Erf()), tl.Committee(1, tl.Erf())
     numbers = {"label_noise": 0.2, "weight_decay": 0.03, "readout_decay": 0.02}

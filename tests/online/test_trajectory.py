@@ -312,7 +312,10 @@ def test_a_walk_in_pieces_is_the_walk(monkeypatch):
     assert pieces.identical(whole)
 
 
-@pytest.mark.parametrize("unit, rate", [(tl.Erf(), 0.5), (tl.Erf(), 0), (tl.ReLU(), 0)])
+@pytest.mark.parametrize(
+    "unit, rate",
+    [(tl.Erf(), 0.5), pytest.param(tl.Erf(), 0, marks=pytest.mark.slow), (tl.ReLU(), 0)],
+)
 def test_one_kernel_computes_the_same_curve(monkeypatch, unit, rate):
     """Rounding differs: 1e-13 of states of order one, after a hundred steps."""
     two = tl.Committee(2, unit)

@@ -38,8 +38,8 @@ def curve(monkeypatch, options, unit, start, learning_rate, until):
     ("unit", "start", "learning_rate", "until", "outcome"),
     [
         (ERF, ONE, 0.5, 1000, "converged"),
-        (RELU, ONE, 0, 100, "converged"),
-        (ERF, SINGULAR, 0, 200, "plateau"),
+        pytest.param(RELU, ONE, 0, 100, "converged", marks=pytest.mark.slow),
+        pytest.param(ERF, SINGULAR, 0, 200, "plateau", marks=pytest.mark.slow),
         (RELU, SINGULAR, 0, 200, "plateau"),
         (RELU, SOLUTION, 0, 20, "converged"),
         pytest.param(RELU, START, 20.0, 200, "diverged", marks=pytest.mark.slow),

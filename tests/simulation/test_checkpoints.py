@@ -75,7 +75,12 @@ def interrupt(monkeypatch, calls, problem=KeyboardInterrupt):
 
 
 @pytest.mark.parametrize(
-    ("calls", "problem"), [(0, KeyboardInterrupt), (3, MemoryError), (150, KeyboardInterrupt)]
+    ("calls", "problem"),
+    [
+        pytest.param(0, KeyboardInterrupt, marks=pytest.mark.slow),
+        (3, MemoryError),
+        (150, KeyboardInterrupt),
+    ],
 )
 def test_an_interrupted_simulation_continues_to_the_same_result(
     whole, tmp_path, monkeypatch, calls, problem

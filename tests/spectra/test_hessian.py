@@ -37,7 +37,7 @@ def loss_and_parameters(name, outputs):
 @pytest.mark.parametrize(
     ("name", "outputs"),
     [
-        ("ReLU", 1),
+        pytest.param("ReLU", 1, marks=pytest.mark.slow),
         pytest.param("Sigmoid", 3, marks=pytest.mark.slow),
         pytest.param("Swish", 1, marks=pytest.mark.slow),
         ("Swish, per unit", 3),

@@ -79,8 +79,7 @@ LANDSCAPES = [
     [
         LANDSCAPES[0],
         pytest.param(LANDSCAPES[1], marks=pytest.mark.slow),
-        LANDSCAPES[2],
-        pytest.param(LANDSCAPES[3], marks=pytest.mark.slow),
+        *(pytest.param(case, marks=pytest.mark.slow) for case in LANDSCAPES[2:4]),
     ],
     ids=["graded", "mixed", "singular", "swish"],
 )

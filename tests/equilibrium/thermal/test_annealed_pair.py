@@ -102,7 +102,7 @@ def test_sixteen_orthants_agree_with_a_tensor_quadrature():
 
 
 @pytest.mark.parametrize("activation", UNITS)
-@pytest.mark.parametrize("V", [0.3, -0.3, 0.0])
+@pytest.mark.parametrize("V", [0.3, pytest.param(-0.3, marks=pytest.mark.slow), 0.0])
 def test_derivatives_of_the_average_are_differences(activation, V):
     h, beta = 1e-3, 2.0
     average, here = average_of(activation, beta), np.array([0.7, V, 0.1])

@@ -174,7 +174,13 @@ def test_a_branch_that_meets_a_solution_ends_there_at_the_exact_learning_rate():
     assert np.all(along.eigenvalue.values[:-1, 0] < 0)  # stable up to the end
 
 
-@pytest.mark.parametrize(("away", "step"), [(3e-4, 0.01), (3e-4, 0.05), (1.5e-3, 0.01)])
+@pytest.mark.parametrize(
+    ("away", "step"),
+    [
+        (3e-4, 0.01),
+        *(pytest.param(*x, marks=pytest.mark.slow) for x in ((3e-4, 0.05), (1.5e-3, 0.01))),
+    ],
+)
 def test_a_branch_next_to_a_solution_has_its_exact_learning_rate(away, step):
     """Two or three points before the covariance becomes singular: no root between them counts."""
     exact = 3 - np.sqrt(3)
