@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import annotation_checks  # the first import: modules imported after it are checked
 import hypothesis
@@ -51,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[program_store.SWITCH] = str(config.rootpath / ".pytest_cache/programs")
     program_store.is_on = lambda: False
     # The programs of a file share what JAX makes anew for each of them, in a tenth of its time.
-    mlir.make_ir_context = functools.cache(mlir.make_ir_context)
+    mlir.make_ir_context = lambda: shared_context(threading.get_ident())
     stored_jit.MAY_BEGIN_UNOPTIMIZED = False  # XLA_FLAGS turn optimization off
 
 
@@ -65,6 +66,15 @@ SLOW_EXAMPLES = {
     "tutelage.papers.reproduce",
     "tutelage.sweeps.study.run",
 }
+
+
+new_context = mlir.make_ir_context
+
+
+@functools.cache
+def shared_context(thread: int) -> object:
+    """Return the context of this thread, in which JAX writes programs; no two threads share one."""
+    return new_context()
 
 
 class ByFolder(LoadScopeScheduling):
@@ -117,7 +127,7 @@ def bounded_memory() -> None:
     """Forget compiled programs when they fill the memory, and exclude the objects before a file
     from garbage collection, because JAX keeps many.
     """
-    mlir.make_ir_context.cache_clear()
+    shared_context.cache_clear()
     if psutil.Process().memory_info().rss > MAX_BYTES:
         gc.unfreeze()
         jax.clear_caches()
