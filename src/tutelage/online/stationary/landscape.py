@@ -245,7 +245,7 @@ def _run(
             atlas.add_families()
         else:
             for weights in saved["points"].reshape(-1, atlas.landscape.scenario.K, r):
-                atlas.add(weights)
+                atlas.add(weights, steps=0)
             ended[:], gradients, finished = (
                 saved["ended"],
                 int(saved["gradients"]),
