@@ -1,5 +1,6 @@
 """Piecewise linear units: ⟨δ_i δ_k⟩ as a sum of moments of signs, each computed once."""
 
+import copy
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement
 from typing import Any
@@ -11,7 +12,7 @@ from jaxtyping import Array, Float
 from tutelage._checks import is_traced
 from tutelage._jax import jax, jnp, match_rank, ordered_sum, small_product
 from tutelage._types import AnyArray, ArrayModule
-from tutelage.activations import Activation
+from tutelage.activations import Activation, LeakyReLU, ReLU
 from tutelage.activations.base import form_of
 from tutelage.activations.closed import ClosedForm
 from tutelage.averages.generalization import couplings
@@ -24,6 +25,8 @@ from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
 # With more fields the kernel takes seconds longer to compile.
 MAX_FIELDS_OF_ONE_KERNEL = 12
+# The ReLU, in programs that it shares with leaky ReLUs.
+LEAKY = LeakyReLU(0.0)
 # Coefficients in the cache: those of the last networks.
 MAX_CACHED_WEIGHTS = 16
 
@@ -39,7 +42,7 @@ class SignMoments(Moments):
     weights: Float[np.ndarray, "pairs moments"] | None
 
     def __init__(self, scenario: Scenario, method: Method):
-        super().__init__(scenario, method)
+        super().__init__(_with_leaky_units(scenario), method)
         g, h = scenario.student.activation, scenario.teacher.activation
         self.sums = _written_out(scenario.K, scenario.M, form_of(g), form_of(h))
         self.weights = None if is_traced(self.scenario) else self._weights()
@@ -94,6 +97,18 @@ class SignMoments(Moments):
 
     def error(self, overlaps: Overlaps) -> float:
         return EXACT
+
+
+def _with_leaky_units(scenario: Scenario) -> Scenario:
+    """Return the scenario with each ReLU as a leaky ReLU of slope 0, whose programs it shares."""
+    other = copy.copy(scenario)
+    for side in ("student", "teacher"):
+        committee = getattr(scenario, side)
+        if isinstance(committee.activation, ReLU):
+            leaky = copy.copy(committee)
+            object.__setattr__(leaky, "activation", LEAKY)
+            object.__setattr__(other, side, leaky)
+    return other
 
 
 def has_known_slopes(*units: Activation) -> bool:
