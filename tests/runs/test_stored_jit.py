@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from functools import partial
 
 import numpy as np
@@ -196,6 +197,21 @@ def test_a_function_is_optimized_after_a_number_of_calls(store):
     assert first is second and third is fourth and second is not third
     np.testing.assert_allclose(values, np.sum(np.sqrt(x) / 3), rtol=1e-15)
     assert count(store) == 2
+
+
+def test_a_thread_can_compile_the_optimized_program(store, monkeypatch):
+    monkeypatch.setattr(stored, "OPTIMIZES_IN_THREAD", True)
+    x = np.arange(2.0, 13.0)
+    values = [float(summed(x)) for _ in range(2)]
+    (unoptimized,) = summed.programs.values()
+    values.append(float(summed(x)))  # by the same program: the thread has just begun
+    for thread in threading.enumerate():
+        if thread.name == stored.OPTIMIZER:
+            thread.join()
+    (optimized,) = summed.programs.values()
+    values.append(float(summed(x)))
+    assert optimized is not unoptimized and count(store) == 2
+    np.testing.assert_allclose(values, np.sum(np.sqrt(x) / 3), rtol=1e-15)
 
 
 def test_the_next_process_uses_the_optimized_program_if_there_is_one(store):

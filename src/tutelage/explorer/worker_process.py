@@ -1,6 +1,7 @@
 """Worker process of the explorer: it computes the pictures, runs and files of requests."""
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +28,10 @@ class ViewRequest:
 
 def main(gigabytes: float) -> None:
     """Answer requests until the input ends."""
+    from tutelage.runs import stored_jit
+
     compiled = _count_compilations()
+    stored_jit.OPTIMIZES_IN_THREAD = True
 
     def respond(request: Request) -> tuple[dict[str, Any], bytes]:
         before, begun = compiled[0], time.perf_counter()
@@ -38,12 +42,14 @@ def main(gigabytes: float) -> None:
 
 
 def _count_compilations() -> list[int]:
+    """Return a list of one number, which counts the compilations that requests wait for."""
     from tutelage._jax import jax
 
     compiled = [0]
 
     def count(event: str, duration_secs: float, **_: object) -> None:
-        compiled[0] += event == COMPILED
+        is_waited_for = threading.current_thread() is threading.main_thread()
+        compiled[0] += event == COMPILED and is_waited_for
 
     jax.monitoring.register_event_duration_secs_listener(count)
     return compiled

@@ -12,8 +12,9 @@ if its arguments contain a function or a class from outside of this package, who
 known, or if it calls back into Python or into other libraries.
 
 Optimization is most of the time that XLA takes.  A function may therefore begin with a program that
-is not optimized, and is replaced after a few calls (``optimize_after``).  Such programs are stored,
-too, with other names than the optimized ones, until these are stored.
+is not optimized, and is replaced after a few calls (``optimize_after``); in the explorer a thread
+compiles the optimized one.  Programs that are not optimized are stored, too, with other names than
+the optimized ones, until these are stored.
 """
 
 import dataclasses
@@ -24,6 +25,7 @@ import pickle
 import platform
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache, partial, update_wrapper
 from pathlib import Path
@@ -58,6 +60,11 @@ OPTIONS = tuple(
 )
 # Whether programs may begin unoptimized; the tests compile each program once, without optimization.
 MAY_BEGIN_UNOPTIMIZED = True
+# Whether a thread compiles optimized programs, while the unoptimized ones are still called.  A
+# worker of the explorer then answers without a pause; elsewhere the results of a call would depend
+# on how far the thread is.
+OPTIMIZES_IN_THREAD = False
+OPTIMIZER = "tutelage optimizes a program"  # the name of such a thread
 # A program that calls another library contains an address of the present process.
 CALLS_OUTSIDE = re.compile(r"custom_call|callback")
 # Arrays of up to this many numbers are passed to a program together, as one array.
@@ -147,6 +154,9 @@ class StoredFunction:
         if any(isinstance(x, jax.core.Tracer) for x in arrays) or _option("jax_disable_jit"):
             return self.function(*args, **keywords)
         program = self.programs.get(tuple(key))
+        if program is not None and not program.remaining_calls and OPTIMIZES_IN_THREAD:
+            program.remaining_calls = math.inf
+            self._optimize_in_thread(tuple(key), arrays, leaves, structure, program)
         if program is not None and program.remaining_calls:
             results = program.call(arrays)
         else:
@@ -158,6 +168,18 @@ class StoredFunction:
     def __get__(self, instance: object, owner: object = None) -> Any:
         """Bind to an instance, as a function in a class does."""
         return self if instance is None else partial(self, instance)
+
+    def _optimize_in_thread(self, key: tuple[Any, ...], *arguments: Any) -> None:
+        """Start a thread that replaces a program by an optimized one.
+
+        The thread does not keep the process from ending.
+        arguments: of `_first_call`.
+        """
+
+        def optimize() -> None:
+            self.programs[key] = self._first_call(*arguments)[0]
+
+        threading.Thread(target=optimize, name=OPTIMIZER, daemon=True).start()
 
     def _first_call(
         self,
