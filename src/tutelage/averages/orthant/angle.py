@@ -57,6 +57,7 @@ _TINY = 1e-300  # the angle of the point (0, 0) is 0, not NaN
 
 
 @jax.custom_jvp
+@jax.jit  # traced once for all arguments of one shape
 def arcsine(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """asin(x), accurate to 2 units in the last place; NaN beyond ±1.
 

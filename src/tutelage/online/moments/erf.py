@@ -130,8 +130,8 @@ def _sum_of_arcsines(
     def terms(s: int | Array) -> Array:
         """Return G_ia G_kb asin ξ_ab + G_ib G_ka asin ξ_ba for all a, and b = a + s."""
         u_a, w_a, inverse_a, ia, ka = (x[..., :n] for x in fields)
-        u_b, w_b, inverse_b, ib, kb = (jax.lax.dynamic_slice_in_dim(x, s, n, -1) for x in fields)
-        C_ab = jax.lax.dynamic_index_in_dim(covariance, s, -2, keepdims=False)[..., None, :]
+        u_b, w_b, inverse_b, ib, kb = (_slice(x, s, n, -1) for x in fields)
+        C_ab = _slice(covariance, s, 1, -2)
         xi = (C_ab - u_a * u_b - w_a * w_b) * (inverse_a * inverse_b)
         return (ia * kb + ib * ka) * arcsine(xi)
 
@@ -144,6 +144,13 @@ def _sum_of_arcsines(
     if end == half:  # each pair (a, a + n/2) occurs twice: half as many terms would be scalar code
         total = total + 0.5 * terms(half)
     return ordered_sum(total, axis=-1)
+
+
+def _slice(x: Array, start: int | Array, size: int, axis: int) -> Array:
+    """Return x[start : start + size] along an axis."""
+    if isinstance(start, int):  # traced in one operation instead of seven
+        return jax.lax.slice_in_dim(x, start, start + size, axis=axis)
+    return jax.lax.dynamic_slice_in_dim(x, start, size, axis)
 
 
 def _shifts(n: int) -> int:
