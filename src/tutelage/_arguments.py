@@ -85,6 +85,8 @@ def _converted(arguments: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[s
     converted = dict(arguments)
     for name, value in arguments.items():
         kind = kinds.get(name, Any)
+        if kind is Any or type(value) is kind:
+            continue
         if not fits(value, kind):
             refuse(name, value, kind)
         if value is None or type(value) is float:
@@ -117,7 +119,7 @@ def fits(value: object, kind: Any) -> bool:
         return True
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return any(fits(value, one) for one in inner)
+        return type(value) in inner or any(fits(value, one) for one in inner)
     if origin is Literal:
         return isinstance(value, str | int | type(None)) and value in inner
     if origin in (Sequence, Iterable, list, tuple):

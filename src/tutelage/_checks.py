@@ -156,6 +156,8 @@ def per_run_array(value: Any) -> Any:
 
 def finite_numbers(argument: str, value: Any, **bounds: Any) -> Any:
     """Check a finite real number within bounds, or an array of such numbers, one per run."""
+    if type(value) is float:
+        return finite_number(argument, value, **bounds)
     values = per_run_array(value)
     if not isinstance(values, np.ndarray) or values.ndim != 1:
         return finite_number(argument, value, **bounds)
@@ -210,7 +212,7 @@ def finite_array(argument: str, value: object, largest: float = LARGEST_NUMBER) 
 
 def is_usable(array: np.ndarray, largest: float = LARGEST_NUMBER) -> bool:
     """Return whether all entries are finite and none exceeds ``largest`` in magnitude."""
-    return bool(np.all(np.abs(array) <= largest))  # False for NaN
+    return bool((np.abs(array) <= largest).all())  # False for NaN
 
 
 def real_array(argument: str, value: Any) -> np.ndarray:
@@ -283,6 +285,8 @@ def covariance(
     """Check a covariance: finite, square, symmetric and positive semi-definite up to rounding."""
     array = finite_array(argument, value)
     covariance_shape(argument, array.shape, size)
+    if is_plain_covariance(array):
+        return array.copy()
     scale = np.max(np.abs(array), axis=(-2, -1), initial=0.0)
     if np.array_equal(array, np.swapaxes(array, -1, -2)):
         _positive_semidefinite(argument, array, rounding * scale)
@@ -299,6 +303,20 @@ def covariance(
     symmetric = 0.5 * (array + np.swapaxes(array, -1, -2))
     _positive_semidefinite(argument, symmetric, rounding * scale)
     return symmetric
+
+
+def is_plain_covariance(array: np.ndarray) -> bool:
+    """Return whether a square matrix passes `covariance` without any rounding, and its blocks too.
+
+    It is symmetric, all entries are usable, and it has a Cholesky factor: most covariances.
+    """
+    if not is_usable(array) or not np.array_equal(array, array.swapaxes(-1, -2)):
+        return False
+    try:
+        np.linalg.cholesky(array)
+        return True
+    except np.linalg.LinAlgError:
+        return False
 
 
 def _positive_semidefinite(argument: str, array: np.ndarray, allowed: np.ndarray) -> None:

@@ -1,5 +1,7 @@
 """The base class of scenarios, flows and rates: an equinox module with plain methods."""
 
+from typing import Any
+
 import equinox as eqx
 
 
@@ -12,3 +14,9 @@ class Module(eqx.Module):
     """
 
     __getattribute__ = object.__getattribute__
+
+    def _set_fields(self, **fields: Any) -> None:
+        """Set fields in a constructor, without equinox's checks of every assignment: 31 of them
+        in one call of `tutelage.online.evolve`, with ten function calls each.
+        """
+        self.__dict__.update(fields)

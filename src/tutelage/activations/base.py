@@ -79,8 +79,8 @@ class Activation(Module):
         >>> LeakyReLU([0.1, 0.2]).per_run
         {'slope': array([0.1, 0.2])}
         """
-        every = ((name, getattr(self, name)) for name in type(self).__dataclass_fields__)
-        return {n: x for n, x in every if isinstance(x, np.ndarray) and x.ndim == 1}
+        every = {name: getattr(self, name) for name in type(self).__dataclass_fields__}
+        return {n: x for n, x in every.items() if isinstance(x, np.ndarray) and x.ndim == 1}
 
     def of_run(self, run: int) -> "Activation":
         """Return the activation of one run; the activation itself if all runs share it."""

@@ -66,17 +66,18 @@ def errors_of_states(
     states, teachers = y.reshape(-1, y.shape[-1]), _independent(T, y)
     teachers = teachers.reshape(-1, teachers.shape[-1])
     of_teachers, others = _groups(scenario)
+    w = None if _learns(layout) else _weights(scenario, layout, y, np)
     constant = 0.0
     if same_teachers and len(states):
-        constant = _errors(scenario, layout, states[:1], teachers[:1], np, of_teachers)
+        constant = _errors(scenario, layout, states[:1], teachers[:1], np, of_teachers, w)
     groups = others if same_teachers else others + of_teachers
     size = max(1, NUMBERS_PER_BLOCK // layout.size)
     blocks = (slice(first, first + size) for first in range(0, len(states), size))
     errors = [
-        _errors(scenario, layout, states[block], teachers[block], np, groups) + constant
+        _errors(scenario, layout, states[block], teachers[block], np, groups, w) + constant
         for block in blocks
     ]
-    return np.concatenate([np.zeros(0), *errors]).reshape(batch)
+    return np.concatenate(errors or [np.zeros(0)]).reshape(batch)
 
 
 def errors_inside_a_program(
@@ -109,12 +110,16 @@ def _errors(
     T: Float[AnyArray, "... pairs"],
     xp: ArrayModule,
     groups: list[Group],
+    w: Float[AnyArray, "... pairs"] | None = None,
 ) -> Any:
-    """Return the part of ε_g of some groups of pairs."""
+    """Return the part of ε_g of some groups of pairs.
+
+    w: their weights, if all states have the same.
+    """
     pairs = _pairs(scenario.K, scenario.M)
     C = xp.concatenate([y[..., layout["R"]], y[..., layout["Q"]], T], axis=-1)
     variances = xp.maximum(C[..., pairs.variances], 0.0)  # below zero by an integration error
-    w = match_rank(_weights(scenario, layout, y, pairs, xp), C)
+    w = match_rank(_weights(scenario, layout, y, xp) if w is None else w, C)
     total = 0.0
     for part, units in groups:
         p, q = variances[..., pairs.a[part]], variances[..., pairs.b[part]]
@@ -152,18 +157,22 @@ def _weights(
     scenario: Scenario,
     layout: Layout,
     y: Float[AnyArray, "... d"],
-    pairs: FieldPairs,
     xp: ArrayModule,
 ) -> Float[AnyArray, "... pairs"]:
     """w_ab from the readout of the scenario, or from the readouts of the states."""
-    r = xp.asarray(coefficients(scenario, xp))
-    if any(block.name == "readout" for block in layout.blocks):
+    pairs, r = _pairs(scenario.K, scenario.M), xp.asarray(coefficients(scenario, xp))
+    if _learns(layout):
         v = -scenario.output_scale[0] * layout.arrays(y)["readout"]
         teachers = xp.broadcast_to(r[..., scenario.K :], (*v.shape[:-1], scenario.M))
         r = xp.concatenate([v, teachers], axis=-1)
     products = ordered_sum(r[..., pairs.a] * r[..., pairs.b], axis=-2)
     weights: AnyArray = match_rank(pairs.factor, products) * products
     return weights
+
+
+def _learns(layout: Layout) -> bool:
+    """Return whether states have the readout of a second layer that learns."""
+    return any(block.name == "readout" for block in layout.blocks)
 
 
 def _products(
@@ -179,6 +188,9 @@ def _products(
     total = average.level + average.linear * c
     for kappa, scale, size in average.curved:
         rho, (end, slope) = c / size, ENDS[kappa]
+        if xp is np and np.max(np.abs(rho), initial=0.0) <= end:
+            total = total + scale * kappa(rho)
+            continue
         inside = xp.clip(rho, -end, end)
         value = kappa(inside)
         if slope:  # outside by an integration error: extrapolate along the tangent

@@ -84,7 +84,9 @@ def _modulus_modulus(p: AnyArray, q: AnyArray) -> TwoPoint:
     xp = _module(p)
     root = xp.sqrt(p * q)
     # A field of variance zero is constant: any unit of length can be used.
-    return TwoPoint(curved=(Curved(modulus_kernel, root, xp.where(root > 0, root, 1.0)),))
+    all_vary = xp is np and np.min(root, initial=1.0) > 0
+    size = root if all_vary else xp.where(root > 0, root, 1.0)
+    return TwoPoint(curved=(Curved(modulus_kernel, root, size),))
 
 
 PAIRS: dict[tuple[str, str], Callable[[Any, Any], TwoPoint]] = {

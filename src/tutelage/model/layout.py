@@ -144,10 +144,12 @@ class Layout:
         NumPy stay such: outside a compiled function nothing has to be compiled for them.
         """
         parts = [_independent(block, arrays[block.name]) for block in self.blocks]
-        leading = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+        leading = {part.shape[:-1] for part in parts}
         xp = parts[0].__array_namespace__()
-        every = [xp.broadcast_to(part, (*leading, part.shape[-1])) for part in parts]
-        return xp.concat(every, axis=-1)
+        if len(leading) > 1:
+            shape = np.broadcast_shapes(*leading)
+            parts = [xp.broadcast_to(part, (*shape, part.shape[-1])) for part in parts]
+        return xp.concat(parts, axis=-1)
 
     def arrays(self, vector: AnyArray) -> dict[str, Any]:
         """Undo `vector`: the array of every block, by name."""

@@ -159,8 +159,10 @@ def numbers_of(scenario: object) -> dict[str, Any]:
 
 def flat(numbers: Mapping[str, object]) -> list[Any]:
     """Return all values in one list; a pair gives two."""
-    parts = (x if isinstance(x, tuple) else (x,) for x in numbers.values())
-    return [x for part in parts for x in part]
+    values: list[Any] = []
+    for x in numbers.values():
+        values += x if isinstance(x, tuple) else (x,)
+    return values
 
 
 def mapped(function: Callable[[Any], Any], numbers: Mapping[str, object]) -> dict[str, Any]:

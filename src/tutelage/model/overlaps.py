@@ -13,8 +13,10 @@ from tutelage._checks import (
     covariance,
     finite_array,
     finite_number,
+    is_plain_covariance,
     is_traced,
     positive_integer,
+    real_array,
     shape_of,
 )
 from tutelage._given import ArrayLike
@@ -53,13 +55,16 @@ class Overlaps(Module):
     def __init__(self, Q: ArrayLike, R: ArrayLike, T: ArrayLike, *, rounding: float = ROUNDING):
         _shapes(Q, R, T)
         if is_traced((Q, R, T)):
-            self.Q, self.R, self.T = (jnp.asarray(x, dtype=jnp.float64) for x in (Q, R, T))
+            Q, R, T = (jnp.asarray(x, dtype=jnp.float64) for x in (Q, R, T))
+            self._set_fields(Q=Q, R=R, T=T)
             return
         rounding = finite_number("rounding", rounding, at_least=0.0, hint="1e-8")
-        Q, T = covariance("Q", Q, rounding=rounding), covariance("T", T, rounding=rounding)
-        R = finite_array("R", R)
-        covariance("[[Q, R], [R.T, T]]", _blocks(np, Q, R, T), rounding=rounding)
-        self.Q, self.R, self.T = map(jax_array, (Q, R, T))
+        Q, R, T = real_array("Q", Q), real_array("R", R), real_array("T", T)
+        if not is_plain_covariance(_blocks(np, Q, R, T)):
+            Q, T = covariance("Q", Q, rounding=rounding), covariance("T", T, rounding=rounding)
+            R = finite_array("R", R)
+            covariance("[[Q, R], [R.T, T]]", _blocks(np, Q, R, T), rounding=rounding)
+        self._set_fields(Q=jax_array(Q), R=jax_array(R), T=jax_array(T))
 
     def __repr__(self) -> str:
         """Represent a state by its numbers to six digits, a batch of states by its shapes."""
@@ -187,8 +192,9 @@ def _blocks(
     R: Float[AnyArray, "... K M"],
     T: Float[AnyArray, "... M M"],
 ) -> Any:
-    batch = xp.broadcast_shapes(Q.shape[:-2], R.shape[:-2], T.shape[:-2])
-    Q, R, T = (xp.broadcast_to(x, batch + x.shape[-2:]) for x in (Q, R, T))
+    if Q.ndim + R.ndim + T.ndim > 6:
+        batch = xp.broadcast_shapes(Q.shape[:-2], R.shape[:-2], T.shape[:-2])
+        Q, R, T = (xp.broadcast_to(x, batch + x.shape[-2:]) for x in (Q, R, T))
     upper = xp.concatenate([Q, R], axis=-1)
     lower = xp.concatenate([xp.swapaxes(R, -1, -2), T], axis=-1)
     return xp.concatenate([upper, lower], axis=-2)

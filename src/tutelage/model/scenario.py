@@ -54,9 +54,9 @@ class Committee(Module):
 
     @validated
     def __init__(self, units: int, activation: Activation, readout: ArrayLike | None = None):
-        self.units = positive_integer("units", units, "a committee of 2 or more")
-        self.activation = activation
-        self.readout = None if readout is None else _readout(readout, self.units)
+        units = positive_integer("units", units, "a committee of 2 or more")
+        readout = None if readout is None else _readout(readout, units)
+        self._set_fields(units=units, activation=activation, readout=readout)
 
     @property
     def outputs(self) -> int:
@@ -130,13 +130,17 @@ class Scenario(Numbers):
         drift: ArrayLike = 0.0,
         readout_decay: ArrayLike = 0.0,
     ):
-        self.student = check_committee("student", student)
-        self.teacher = check_committee("teacher", teacher)
-        self.same_activation = eqx.tree_equal(student.activation, teacher.activation) is True
-        self.T = _teacher_overlaps(teacher_overlaps, teacher.units)
         arguments = locals()
-        for number in NUMBERS:
-            setattr(self, number.name, number.checked(arguments[number.name]))
+        check_committee("student", student)
+        check_committee("teacher", teacher)
+        g, h = student.activation, teacher.activation
+        self._set_fields(
+            student=student,
+            teacher=teacher,
+            same_activation=eqx.tree_equal(g, h) is True,
+            T=_teacher_overlaps(teacher_overlaps, teacher.units),
+            **{number.name: number.checked(arguments[number.name]) for number in NUMBERS},
+        )
         _check_outputs(student, teacher)
         lengths = {len(x) for x in self._per_run}
         if len(lengths) > 1:
@@ -156,17 +160,17 @@ class Scenario(Numbers):
     @property
     def _per_run(self) -> list[np.ndarray | Array]:
         """Numbers, parameters and matrices that have one value per run."""
-        numbers = flat(numbers_of(self))
-        units = (*self.student.activation.per_run.values(),)
-        units = (*units, *self.teacher.activation.per_run.values())
-        arrays = (self.T, self.student.readout, self.teacher.readout)
-        matrices = (x for x in arrays if x is not None and x.ndim == 3)
-        return [*(x for x in numbers if getattr(x, "ndim", 0) == 1), *units, *matrices]
+        student, teacher = self.student, self.teacher
+        numbers = [x for x in flat(numbers_of(self)) if type(x) is not float and np.ndim(x) == 1]
+        units = [*student.activation.per_run.values(), *teacher.activation.per_run.values()]
+        arrays = (self.T, student.readout, teacher.readout)
+        return [*numbers, *units, *(x for x in arrays if x is not None and x.ndim == 3)]
 
     @property
     def leading(self) -> tuple[int, ...]:
         """() or (n,), the leading axis of numbers that differ between n runs."""
-        return self._per_run[0].shape[:1] if self._per_run else ()
+        per_run = self._per_run
+        return per_run[0].shape[:1] if per_run else ()
 
     def split_runs(self) -> list["Scenario"]:
         """Return one scenario per run; a list of this one if nothing differs between runs."""
@@ -250,7 +254,7 @@ def check_scenario(
     """
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
-    if scenario.leading and not batched:
+    if not batched and scenario.leading:
         raise InputError(
             "scenario",
             f"arrays of {scenario.leading[0]} values",
@@ -291,7 +295,8 @@ def check_fits(
         allowed = " or ".join(map(str, batches))
         allowed = "it has to be one state" if batches == ((),) else f"they have to be {allowed}"
         raise InputError(argument, f"leading axes {overlaps.leading}", allowed)
-    if any_teacher or is_traced((scenario.T, overlaps.T)):
+    same = overlaps.T is scenario.T  # equal small arrays are one array (`jax_array`)
+    if same or any_teacher or is_traced((scenario.T, overlaps.T)):
         return
     T, given = np.asarray(scenario.T), np.asarray(overlaps.T)
     comparable = T.ndim == 2 or T.shape == given.shape  # one T, or one per run

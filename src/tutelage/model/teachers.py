@@ -25,7 +25,7 @@ class Teachers(Module):
     drift: FloatOrArray | None
 
     def __init__(self, T: Float[AnyArray, "... M M"], drift: FloatOrArray):
-        self.T, self.drift = T, drift if decorrelates(drift, T) else None
+        self._set_fields(T=T, drift=drift if decorrelates(drift, T) else None)
 
     def at(self, time: FloatOrArray) -> Float[AnyArray, "... M M"]:
         """Return T(α) at one time, or at one time for each entry of the leading axis."""

@@ -45,6 +45,9 @@ class Rate(Module):
     readout: Any = None
     decay: Any = None
 
+    def __init__(self, first: Any, limit: bool = False, readout: Any = None, decay: Any = None):
+        self._set_fields(first=first, limit=limit, readout=readout, decay=decay)
+
     @property
     def second(self) -> Any | None:
         """η², the factor of the terms of second order; None in the limit η → 0."""
@@ -166,6 +169,8 @@ def with_readout_rate(
     """Add the learning rate of the second layer, as `readout_rate` returns it."""
     if isinstance(rate, Scheduled):
         return Scheduled(rate.function, readout)
+    if readout is None:
+        return rate
     if not callable(readout):
         return Rate(rate.first, rate.limit, readout)
     if rate.limit:

@@ -97,11 +97,13 @@ class Flow(Module):
     ):
         check_scenario(scenario, time_dependent_T=True)
         finite_number("readout_rate", readout_rate, at_least=0.0, hint="readout_rate=1.0")
-        self.trained = bool(readout_rate)
-        self.readout_rate = np.asarray(readout_rate, dtype=np.float64)
-        # An array is an input of a program, so other values use the same program.
-        self.batch = np.asarray(positive_integer("batch", batch, "batch=1"), dtype=np.float64)
-        self.moments = moments(scenario, method, limit)
+        # Arrays are inputs of a program, so other values use the same program.
+        self._set_fields(
+            trained=bool(readout_rate),
+            readout_rate=np.asarray(readout_rate, dtype=np.float64),
+            batch=np.asarray(positive_integer("batch", batch, "batch=1"), dtype=np.float64),
+            moments=moments(scenario, method, limit),
+        )
 
     @property
     def scenario(self) -> Scenario:

@@ -190,20 +190,20 @@ def _stage(
     now = initial_state(np.asarray(y0), np.asarray(t0), len(times))
     now, averages = now._replace(running=now.t < until), flow.coarse()
     advance, steps = _advance(flow, len(now.t), rate), _first_steps(flow, len(now.t))
-    while np.any(now.running):
+    while now.running.any():
         begun, before = time.perf_counter(), now
         now = advance(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
         # NumPy arrays, as in the first call: JAX arrays would need another compiled program.
-        now = jax.tree.map(np.asarray, now)
-        unresolved = bool(np.any(now.reason == UNRESOLVED))
+        now = IntegratorState(*map(np.asarray, now))
+        unresolved = bool((now.reason == UNRESOLVED).any())
         if unresolved:
             now, averages, steps = _resumed(now), flow, FIRST_FINE_STEPS
         bar.show(float(np.sum(np.where(now.running, now.t, until)[:runs])))
         _check_pace(before, now, float(until))
         if not unresolved and GROWTH * (time.perf_counter() - begun) < MAX_CALL_SECONDS:
             steps = GROWTH * steps
-    trajectory = (np.asarray(now.records)[:, :count], now.y, now.t, now.reason)
-    return Trajectory(*(np.asarray(x) if is_batch else np.asarray(x)[0] for x in trajectory))
+    trajectory = Trajectory(now.records[:, :count], now.y, now.t, now.reason)
+    return trajectory if is_batch else Trajectory(*(x[0] for x in trajectory))
 
 
 def _stage_in_blocks(
@@ -268,7 +268,7 @@ def _padded_times(times: Float[np.ndarray, " times"], size: int) -> Float[np.nda
     room = max(MIN_RECORDED_TIMES, 2 ** (len(times) - 1).bit_length())
     if 8 * size * room > MAX_PADDED_BYTES:
         return times
-    return np.append(times, np.full(room - len(times), np.inf))
+    return np.concatenate([times, np.full(room - len(times), np.inf)])
 
 
 def _first_steps(flow: Flow | Flows, runs: int) -> int:
@@ -295,11 +295,11 @@ def _check_pace(before: IntegratorState, now: IntegratorState, until: float) -> 
     An explicit method is stable for steps of about 3/|λ|, λ the largest rate of decay, however
     little the solution changes.
     """
-    running = np.asarray(now.running)
-    if not np.any(running):
+    running = now.running
+    if not running.any():
         return
-    then, shortest = (float(np.min(np.asarray(x.h)[running])) for x in (before, now))
-    left = until - float(np.min(np.asarray(now.t)[running]))
+    then, shortest = (float(np.min(x.h[running])) for x in (before, now))
+    left = until - float(np.min(now.t[running]))
     grow = shortest > LARGEST_STEP_FACTOR * then  # as steps do after a small first step
     if left > MAX_STEPS * shortest and not grow and not _escapes(before, now, until):
         raise ComputationError(

@@ -133,9 +133,9 @@ def evolve(
     rate = _rates(learning_rate, readout_rate, span)
     rate = timing.with_weight_decay(rate, weight_decay, span.times, span.until)
     runs = _runs(scenario, start, rate)
-    scenarios = scenario.split_runs() if scenario.leading else scenario
+    scenarios = scenario.split_runs() if runs and scenario.leading else scenario
     states = _evolved(scenarios, start, rate, runs, span, batch, method)
-    return with_numbers(_with_teachers(states, start), _numbers(scenario, rate))
+    return with_numbers(_with_teachers(states, start), _numbers(scenario, rate)) if runs else states
 
 
 class Run(NamedTuple):
@@ -223,7 +223,9 @@ def _evolved(
     learns = 0.0 if rate.readout is None else 1.0
     flows = [Flow(each, method, limit=limit, batch=batch, readout_rate=learns) for each in listed]
     flow = Flows(flows) if isinstance(scenarios, list) else flows[0]
-    Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (start.Q, start.R, start.T))
+    Q, R, T = map(np.asarray, (start.Q, start.R, start.T))
+    if runs:
+        Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (Q, R, T))
     begin = unchecked(Q, R, T)
     error = _averages_error(flows, begin)
     _check_averages(error, method)

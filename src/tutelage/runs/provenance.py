@@ -134,8 +134,13 @@ def described(value: object) -> Any:
     >>> described(tl.Swish(0.5))
     {'type': 'activations.Swish', 'beta': 0.5}
     """
-    if type(value) in PLAIN:
+    kind = type(value)
+    if kind in PLAIN:
         return value
+    if kind.__module__.startswith("tutelage."):
+        return _object(value)
+    if getattr(value, "ndim", 0) and hasattr(value, "__array__"):
+        return _array(np.asarray(value))
     if isinstance(value, str):
         return value
     if isinstance(value, Integral):
@@ -146,8 +151,6 @@ def described(value: object) -> Any:
         return {"class": name_of(value)}
     if isinstance(value, xr.Dataset):
         return {"dataset": {name: described(x) for name, x in value.attrs.items()}}
-    if type(value).__module__.startswith("tutelage."):
-        return _object(value)
     if isinstance(value, Mapping):
         return {str(name): described(x) for name, x in value.items()}
     if isinstance(value, list | tuple | range):
@@ -176,24 +179,21 @@ def _object(value: object) -> Any:
     name = name_of(kind)
     if name is None:
         return unwritten(value)
-    defaults = constructor(kind)
-    values = {name: getattr(value, name, NEEDED) for name in defaults}
-    if any(x is NEEDED and defaults[name] is NEEDED for name, x in values.items()):
-        return unwritten(value)
-    arguments = {name: described(x) for name, x in values.items() if x is not NEEDED}
-    return {"type": name, **arguments}
+    description: dict[str, Any] = {"type": name}
+    for argument, default in constructor(kind).items():
+        x = getattr(value, argument, NEEDED)
+        if x is not NEEDED:
+            description[argument] = described(x)
+        elif default is NEEDED:
+            return unwritten(value)
+    return description
 
 
-def constructor(kind: type) -> dict[str, Any]:
+@cache
+def constructor(kind: type) -> Mapping[str, Any]:
     """Return the arguments of a constructor and their defaults."""
     fields = getattr(kind, "_fields", None)  # of a named tuple
     if fields:
         return {name: kind._field_defaults.get(name, NEEDED) for name in fields}  # type: ignore
-    return dict(_parameters(kind.__init__))  # type: ignore[misc]
-
-
-@cache
-def _parameters(method: Callable[..., Any]) -> dict[str, Any]:
-    """Return the arguments of a method and their defaults."""
-    parameters = list(inspect.signature(method).parameters.values())[1:]
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]  # type: ignore
     return {parameter.name: parameter.default for parameter in parameters}

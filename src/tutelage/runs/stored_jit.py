@@ -28,6 +28,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache, partial, update_wrapper
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,6 +59,7 @@ OPTIONS = tuple(
     )
     if hasattr(jax.config, name)
 )
+_options = attrgetter(*OPTIONS)  # their present values
 # Whether programs may begin unoptimized; the tests compile each program once, without optimization.
 MAY_BEGIN_UNOPTIMIZED = True
 # Whether a thread compiles optimized programs, while the unoptimized ones are still called.  A
@@ -71,7 +73,9 @@ CALLS_OUTSIDE = re.compile(r"custom_call|callback")
 MAX_PACKED = 256
 ARRAY, NUMBERS, CONSTANT = "array", "numbers", "constant"
 PACKAGE = __name__.partition(".")[0]
-ARRAYS = (np.ndarray, np.generic, jax.Array)
+NUMPY = (np.ndarray, np.generic)
+ARRAYS = (*NUMPY, jax.Array)
+FLOAT64 = np.dtype(np.float64)
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
@@ -139,29 +143,32 @@ class StoredFunction:
 
     def __call__(self, *args: Any, **keywords: object) -> Any:
         leaves, structure = jax.tree.flatten((args, keywords))
-        arrays, numbers, key = [], [], [structure, *map(_option, OPTIONS)]
+        arrays, numbers, of_leaves = [], [], []
         for x in leaves:
             if _is_packed(x):
                 numbers.append(x.ravel())
-                key.append(x.shape)
+                of_leaves.append(x.shape)
             elif isinstance(x, ARRAYS):
+                if isinstance(x, jax.core.Tracer):
+                    return self.function(*args, **keywords)
                 arrays.append(x)
-                key += [x.shape, x.dtype]
+                of_leaves += [x.shape, x.dtype]
             else:
-                key += [type(x), x]
+                of_leaves += [type(x), x]
+        if _option("jax_disable_jit"):
+            return self.function(*args, **keywords)
         if numbers:
             arrays.append(np.concatenate(numbers))
-        if any(isinstance(x, jax.core.Tracer) for x in arrays) or _option("jax_disable_jit"):
-            return self.function(*args, **keywords)
-        program = self.programs.get(tuple(key))
+        key = (structure, _options(jax.config), *of_leaves)
+        program = self.programs.get(key)
         if program is not None and not program.remaining_calls and OPTIMIZES_IN_THREAD:
             program.remaining_calls = math.inf
-            self._optimize_in_thread(tuple(key), arrays, leaves, structure, program)
+            self._optimize_in_thread(key, arrays, leaves, structure, program)
         if program is not None and program.remaining_calls:
             results = program.call(arrays)
         else:
             program, results = self._first_call(arrays, leaves, structure, program)
-            self.programs[tuple(key)] = program
+            self.programs[key] = program
         program.remaining_calls -= 1
         return jax.tree.unflatten(program.structure, results)
 
@@ -273,7 +280,7 @@ def _is_packed(x: object) -> bool:
 
     JAX takes five microseconds for each array of NumPy, as long as a step of an integration.
     """
-    return isinstance(x, np.ndarray | np.generic) and x.size <= MAX_PACKED and x.dtype == float
+    return isinstance(x, NUMPY) and x.size <= MAX_PACKED and x.dtype == FLOAT64
 
 
 def _slot(x: Any) -> tuple[str, Any]:

@@ -33,7 +33,7 @@ class Moments(Module):
     one_by_one: ClassVar[bool] = False
 
     def __init__(self, scenario: Scenario, method: Method):
-        self.scenario, self.method = numbers_to_arrays(scenario), method
+        self._set_fields(scenario=numbers_to_arrays(scenario), method=method)
 
     @staticmethod
     @abc.abstractmethod
