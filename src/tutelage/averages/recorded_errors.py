@@ -110,7 +110,7 @@ def _errors(
     T: Float[AnyArray, "... pairs"],
     xp: ArrayModule,
     groups: list[Group],
-    w: Float[AnyArray, "... pairs"] | None = None,
+    w: Float[AnyArray, "... all_pairs"] | None = None,
 ) -> Any:
     """Return the part of ε_g of some groups of pairs.
 
