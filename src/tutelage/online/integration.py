@@ -442,10 +442,19 @@ def _integrated(
     scenario = flow.scenario
     driven = [getattr(scenario, number.name) for number in NUMBERS if number.drives]
     stays = reduce(and_, (jnp.asarray(x) == 0 for x in driven)) & (rate.decay is None)
+    has_kinks = any(c.activation.kinks for c in (scenario.student, scenario.teacher))
+
+    def pace_of(t: Array, slope: Array) -> Array:
+        fastest = jnp.max(jnp.abs(slope), axis=-1)
+        return jnp.maximum(fastest, teachers.max_rate(t)) / rate.at(t).unit
+
+    def tolerance_of(now: IntegratorState) -> Array:
+        """Return FINEST for runs at rest, which have moved since their start."""
+        at_rest = pace_of(now.t, now.slopes[stepping.LAST]) < AT_REST * tolerance
+        return jnp.where(at_rest & (now.h > 0), FINEST, tolerance)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
-        T, fastest = teachers.at(t), jnp.max(jnp.abs(slope), axis=-1)
-        pace = jnp.maximum(fastest, teachers.max_rate(t)) / rate.at(t).unit
+        T, pace = teachers.at(t), pace_of(t, slope)
         size = jnp.max(jnp.abs(y), axis=-1)
         # The error is computed only where it may have vanished.
         slow, at_rest = pace < SLOW * (1 + size), pace < AT_REST * tolerance
@@ -454,14 +463,17 @@ def _integrated(
             lambda: jnp.abs(flow.plain_errors(y, T)),
             lambda: jnp.ones_like(pace),
         )
+        close = error < STILL_LEARNING * tolerance
         reasons = [
             (UNRESOLVED, ~flow.resolves(y, T)),
             (CONVERGED, slow & (error < SOLVED) & stays),
             (DIVERGED, size > TOO_LARGE),
-            (NEARLY_SOLVED, at_rest & (error < STILL_LEARNING * tolerance)),
-            (PLATEAU, at_rest),
+            (PLATEAU, at_rest & ~close),
+            (NEARLY_SOLVED, at_rest & has_kinks),
+            (CONVERGED, pace < AT_REST * FINEST),
         ]
         return jnp.select([given for _, given in reasons], [why for why, _ in reasons], REACHED)
 
     # Steps that shrink to zero are a divergence that is faster than the bound on the norms.
-    return stepping.integrate(rates, ends, DIVERGED, begin, times, until, tolerance, most)
+    step_tolerance = tolerance if has_kinks else tolerance_of
+    return stepping.integrate(rates, ends, DIVERGED, begin, times, until, step_tolerance, most)

@@ -74,6 +74,9 @@ class IntegratorState(NamedTuple):
     reason: Int[Array, " runs"]
 
 
+Tolerance = Scalar | Callable[[IntegratorState], Float[Array, " runs"]]
+
+
 def integrate(
     rates: Rates,
     ends: Ends,
@@ -81,11 +84,13 @@ def integrate(
     begin: IntegratorState,
     times: Float[Array, " times"],
     until: Scalar,
-    tolerance: Scalar,
+    tolerance: Tolerance,
     most: int | Int[Array, ""],
 ) -> IntegratorState:
     """Integrate from an `initial_state` to the time ``until``, or until ``ends`` stops a run.
 
+    tolerance: of a step, relative and absolute; or a function of the state before the step, with
+        one value for each run.
     lost: the reason for a run whose steps have become too short to go on.
     most: number of steps after which the integration pauses; it resumes from the returned state.
     Times before the initial time record the initial state.
@@ -166,7 +171,7 @@ def _advanced(
     now: IntegratorState,
     times: Array,
     until: Scalar,
-    tolerance: Scalar,
+    tolerance: Tolerance,
     longest: Scalar,
 ) -> IntegratorState:
     """Take one step of every running run; reject it where its error is too large."""
@@ -175,7 +180,8 @@ def _advanced(
     t = jnp.where(h >= left, until, now.t + h)
     k = _slopes(rates, now, h)
     y = now.y + h[:, None] * _combined(jnp.asarray(STAGES[LAST, :, None]), k)
-    scale = tolerance * (1 + jnp.maximum(jnp.abs(now.y), jnp.abs(y)))
+    allowed = tolerance(now)[:, None] if callable(tolerance) else tolerance
+    scale = allowed * (1 + jnp.maximum(jnp.abs(now.y), jnp.abs(y)))
     error = h[:, None] * _combined(jnp.asarray((STAGES[LAST] - LOWER_ORDER)[:, None]), k)
     size = _norm(error / scale)
     taken = now.running & (size <= 1)  # False for NaN
