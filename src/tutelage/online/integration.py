@@ -194,7 +194,7 @@ def _stage(
         begun, before = time.perf_counter(), now
         now = advance(averages, now, teachers, rate, times, until, tolerance, np.asarray(steps))
         # NumPy arrays, as in the first call: JAX arrays would need another compiled program.
-        now = IntegratorState(*map(np.asarray, now))
+        now = IntegratorState._make(map(np.asarray, now))
         unresolved = bool((now.reason == UNRESOLVED).any())
         if unresolved:
             now, averages, steps = _resumed(now), flow, FIRST_FINE_STEPS
@@ -202,8 +202,8 @@ def _stage(
         _check_pace(before, now, float(until))
         if not unresolved and GROWTH * (time.perf_counter() - begun) < MAX_CALL_SECONDS:
             steps = GROWTH * steps
-    trajectory = Trajectory(now.records[:, :count], now.y, now.t, now.reason)
-    return trajectory if is_batch else Trajectory(*(x[0] for x in trajectory))
+    trajectory = (now.records[:, :count], now.y, now.t, now.reason)
+    return Trajectory._make(trajectory if is_batch else (x[0] for x in trajectory))
 
 
 def _stage_in_blocks(

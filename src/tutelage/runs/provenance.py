@@ -189,11 +189,16 @@ def _object(value: object) -> Any:
     return description
 
 
-@cache
 def constructor(kind: type) -> Mapping[str, Any]:
     """Return the arguments of a constructor and their defaults."""
     fields = getattr(kind, "_fields", None)  # of a named tuple
     if fields:
         return {name: kind._field_defaults.get(name, NEEDED) for name in fields}  # type: ignore
-    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]  # type: ignore
+    return _parameters(kind.__init__)  # type: ignore[misc]
+
+
+@cache
+def _parameters(method: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return the arguments of a method and their defaults."""
+    parameters = list(inspect.signature(method).parameters.values())[1:]
     return {parameter.name: parameter.default for parameter in parameters}

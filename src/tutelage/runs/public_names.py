@@ -6,7 +6,6 @@ They import modules that the tables name, never a module that a file names.
 """
 
 import inspect
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -69,7 +68,6 @@ def value_type(name: str, argument: str) -> type:
     return kind
 
 
-@cache
 def name_of(kind: type) -> str | None:
     """Return the name by which a file may use a type, or None.
 
