@@ -20,6 +20,7 @@ ROUNDING = 1e-12
 # Equations multiply up to four numbers: products of larger numbers overflow, products of smaller
 # ones underflow.
 LARGEST_NUMBER = 1e75
+SMALLEST_NUMBER = 1 / LARGEST_NUMBER
 TINY = float(np.finfo(float).tiny)
 # Types whose values are never traced.
 UNTRACED = frozenset({float, int, bool, str, type(None), np.ndarray, np.float64})
@@ -113,6 +114,8 @@ def finite_number(
     hint: str = "",
 ) -> Any:
     """Check a finite real number within bounds; traced values pass."""
+    if type(value) is float and at_least <= value and above < value and within_range(value):
+        return value
     if is_traced(value):
         return value
     if not is_number(value) or not _finite(value):
@@ -134,7 +137,7 @@ def within_range(value: Any) -> bool:
     >>> within_range(0.5), within_range(0), within_range(1e-80), within_range(math.nan)
     (True, True, False, False)
     """
-    return bool(value == 0 or 1 / LARGEST_NUMBER <= abs(value) <= LARGEST_NUMBER)
+    return bool(value == 0 or SMALLEST_NUMBER <= abs(value) <= LARGEST_NUMBER)
 
 
 def per_run_array(value: Any) -> Any:

@@ -96,6 +96,10 @@ def attribute(value: object) -> Any:
     >>> attribute(0.5), attribute("gaussian"), attribute([1, 2]), attribute(None)
     (0.5, 'gaussian', '[1, 2]', 'null')
     """
+    if value is None:
+        return "null"
+    if type(value) is float:
+        return value
     if (
         isinstance(value, np.ndarray)
         and value.dtype.kind in "biuf"
