@@ -124,7 +124,8 @@ def _errors(
     for part, units in groups:
         p, q = variances[..., pairs.a[part]], variances[..., pairs.b[part]]
         products = _products(units, p, q, C[..., part], xp)
-        total = total + ordered_sum(w[..., part] * products, axis=-1)
+        products *= w[..., part]
+        total = total + ordered_sum(products, axis=-1)
     return total
 
 
@@ -185,15 +186,17 @@ def _products(
     """⟨g(u) h(w)⟩ of fields with the variances p and q and the covariance c."""
     g, h = map(form_of, units)
     average = two_point(g, h, p, q)
-    total = average.level + average.linear * c
+    total = average.linear * c
+    total += average.level  # in place, in NumPy: new arrays cost as much as the additions
     for kappa, scale, size in average.curved:
         rho, (end, slope) = c / size, ENDS[kappa]
         if xp is np and np.max(np.abs(rho), initial=0.0) <= end:
-            total = total + scale * kappa(rho)
-            continue
-        inside = xp.clip(rho, -end, end)
-        value = kappa(inside)
-        if slope:  # outside by an integration error: extrapolate along the tangent
-            value = value + slope * xp.abs(rho - inside)
-        total = total + scale * value
+            value = kappa(rho)
+        else:
+            inside = xp.clip(rho, -end, end)
+            value = kappa(inside)
+            if slope:  # outside by an integration error: extrapolate along the tangent
+                value += slope * xp.abs(rho - inside)
+        value *= scale
+        total += value
     return total

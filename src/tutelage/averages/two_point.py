@@ -30,9 +30,9 @@ from tutelage.averages.orthant.angle import arcsine
 
 def erf_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
     """(2/π) asin(ρ/2), differentiated up to three times; ρ is an array of NumPy or of JAX."""
-    square = 4 - rho**2
     if derivative == 0:
         return 2 / math.pi * _arcsine(rho / 2)
+    square = 4 - rho**2
     numerator = {1: 1.0, 2: rho, 3: 2 * (2 + rho**2)}[derivative]
     return 2 / math.pi * numerator / square ** (derivative - 0.5)
 
@@ -41,7 +41,10 @@ def modulus_kernel(rho: FloatOrArray, derivative: int = 0) -> Any:
     """(2/π) [√(1−ρ²) + ρ asin ρ], differentiated up to three times; from two on infinite at ±1."""
     xp, square = _module(rho), (1 - rho) * (1 + rho)
     if derivative == 0:
-        return 2 / math.pi * (xp.sqrt(square) + rho * _arcsine(rho))
+        value = rho * _arcsine(rho)
+        value += xp.sqrt(square)  # in place, in NumPy
+        value *= 2 / math.pi
+        return value
     if derivative == 1:
         return 2 / math.pi * _arcsine(rho)
     with np.errstate(divide="ignore"):
