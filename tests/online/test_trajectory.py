@@ -63,6 +63,26 @@ def test_learning_goes_down_to_rounding_and_ends_by_itself():
     assert last.generalization_error.values[-1] < 1e-12
 
 
+@pytest.mark.parametrize(("unit", "stages"), [(tl.Erf(), 1), (tl.ReLU(), 2)])
+def test_only_units_with_kinks_need_a_second_stage_to_end_at_the_solution(
+    unit, stages, monkeypatch
+):
+    """Their averages are not smooth outside of the set of covariances."""
+    advance, calls = integration._advance, []
+
+    def counted(*which):
+        calls.append(which)
+        return advance(*which)
+
+    monkeypatch.setattr(integration, "_advance", counted)
+    one = tl.Committee(1, unit)
+    start = tl.Overlaps(Q=[[0.2]], R=[[0.1]], T=[[1.0]])
+    run = evolve(tl.Scenario(one, one), start, 0.5, until=400.0, tolerance=1e-6)
+    assert len(calls) == stages
+    assert run.attrs["outcome"] == "converged"
+    assert run.generalization_error.values[-1] < 1e-12
+
+
 def test_divergence_is_an_outcome():
     """Everything before the divergence is recorded and finite."""
     run = evolve(PERCEPTRON, START, 4.0, until=100, times=np.linspace(0, 100, 1001))

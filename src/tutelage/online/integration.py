@@ -46,7 +46,8 @@ AT_REST = 10.0
 # integration errors reach ε_g at 2.9 tolerances, with other units later.
 NOISE = 10.0
 # A run at rest with an error below this many tolerances is close to a solution, and is continued
-# with the tolerance FINEST, where only rounding disturbs it.
+# with the tolerance FINEST, where only rounding disturbs it: by the same compiled call, or, for units
+# with kinks, by another call after the state has been moved into the set of covariances.
 STILL_LEARNING = 1000.0
 FINEST = 1e-14
 # A run at rest is on a plateau if a disturbance grows faster than this.
@@ -75,7 +76,7 @@ TINY = float(np.finfo(float).tiny)
 
 OUTCOMES = ("reached", "converged", "diverged", "plateau")
 REACHED, CONVERGED, DIVERGED, PLATEAU = range(4)
-# Reasons to pause: a run needs finer averages, or is at rest close to a solution.
+# Reasons to pause: a run needs finer averages, or is at rest close to a solution and has kinks.
 UNRESOLVED, NEARLY_SOLVED = 4, 5
 
 
@@ -140,7 +141,8 @@ def integrate(
         if not np.any(unfinished):
             return first.of(runs)
         resumed = np.where(unfinished, first.ended_at, until)
-        # Outside the set of covariances averages are not smooth, and steps would become tiny.
+        # Outside the set of covariances averages of units with kinks are not smooth, and steps
+        # would become tiny.
         nearby = realizable(first.last, teachers.at(first.ended_at), flow.layout)
         rest = stage(flow, nearby, teachers, rate, span, resumed, np.asarray(FINEST))
     return _joined(first, rest, unfinished, times).of(runs)
@@ -449,7 +451,7 @@ def _integrated(
         return jnp.maximum(fastest, teachers.max_rate(t)) / rate.at(t).unit
 
     def tolerance_of(now: IntegratorState) -> Array:
-        """Return FINEST for runs at rest, which have moved since their start."""
+        """Return FINEST for runs at rest; before the first step the pace is unknown."""
         at_rest = pace_of(now.t, now.slopes[stepping.LAST]) < AT_REST * tolerance
         return jnp.where(at_rest & (now.h > 0), FINEST, tolerance)
 
