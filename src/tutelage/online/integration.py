@@ -46,8 +46,8 @@ AT_REST = 10.0
 # integration errors reach ε_g at 2.9 tolerances, with other units later.
 NOISE = 10.0
 # A run at rest with an error below this many tolerances is close to a solution, and is continued
-# with the tolerance FINEST, where only rounding disturbs it: by the same compiled call, or, for units
-# with kinks, by another call after the state has been moved into the set of covariances.
+# with the tolerance FINEST, where only rounding disturbs it: by the same compiled call, or, with
+# kinks, by another call, after the state has been moved into the set of covariances.
 STILL_LEARNING = 1000.0
 FINEST = 1e-14
 # A run at rest is on a plateau if a disturbance grows faster than this.
