@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.optimize import brentq
 
 from tutelage import generalization_error, online
 from tutelage.activations import GELU, Activation, Erf, LeakyReLU, ReLU
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.online import Flow
-from tutelage.online.linearization import first_order
+from tutelage.online.linearization import first_order, system
 from tutelage.online.stationary.landscape_descent import Atlas, StationaryPoint
 from tutelage.online.stationary.landscape_names import family, multiplicity
 from tutelage.papers import recorded
+from tutelage.solve.continuation import CurvePoint, along_parameter
+from tutelage.solve.continuation import follow as follow_curve
 
 FIRST_TEACHERS, MOST_TEACHERS = 2, 20
 # Largest number of teachers by the number of additional students.
@@ -35,7 +36,7 @@ FOLLOWED = (6, 8, 10)
 LARGEST_SLOPE, LARGEST_CORRELATION = 0.95, 0.9
 # Learning rates: the first of a branch, the largest, the number of its points, and their distance.
 FIRST_RATE, LARGEST_RATE, RATE_POINTS, RATE_STEP = 0.02, 2.0, 20, 0.3
-SAME_EIGENVALUE, SAME_OVERLAP, ROOT_ACCURACY = 1e-6, 1e-4, 1e-9
+SAME_EIGENVALUE, SAME_OVERLAP, SAME_RATE, ROOT_ACCURACY = 1e-6, 1e-4, 1e-8, 1e-9
 # The overlap with a teacher below which a student counts as anti-aligned.
 ANTI_ALIGNED = -0.1
 BECOMES_SADDLE, OSCILLATES = "becomes a saddle", "begins to oscillate"
@@ -248,60 +249,38 @@ def _rate_of(case: tuple[int, int, str]) -> xr.Dataset:
 
 def follow_in_rate(scenario: Scenario, state: Overlaps) -> dict[str, Any]:
     """Follow a minimum as η grows until an eigenvalue vanishes; say where, and how it opens."""
-    along = online.branch(
-        scenario, state, FIRST_RATE, until=LARGEST_RATE, step=RATE_STEP, max_steps=RATE_POINTS
-    )
-    eta, largest = along.learning_rate.values, along.eigenvalue.values.max(axis=1)
-    unstable = np.flatnonzero(largest > 0)
-    if not len(unstable):
+    flow = Flow(scenario)
+    equations = system(flow)
+    first = online.fixed_point(scenario, state, FIRST_RATE).overlaps
+    curve = follow_curve(
+        equations, np.asarray(flow.vector(first)), FIRST_RATE, until=LARGEST_RATE, step=RATE_STEP,
+        steps=RATE_POINTS, tests={"fold": along_parameter, BECOMES_SADDLE: growth_rate},
+        ending=lambda u, specials: "found" if specials else None,
+    )  # fmt: skip
+    if not curve.specials:
         unknown = ("at", "at_error", "symmetric", "by_anti_aligned", "generalization_error")
-        return {"ended": along.attrs["ended"], "opens": 0, **dict.fromkeys(unknown, np.nan)}
-    last = int(unstable[0]) - 1
-    folds = np.flatnonzero(along.special_kind.values == "fold")
-    turns = bool(np.any(np.diff(eta[max(last - 1, 0) : last + 3]) < 0))
-    if not (turns and len(folds)):
-        return _vanishing(scenario, along, last)
-    fold = along.isel(special=int(folds[0]))
+        return {"ended": curve.ended, "opens": 0, **dict.fromkeys(unknown, np.nan)}
+    # Where the branch turns round an eigenvalue vanishes as well; a saddle comes before that.
+    special = min(curve.specials, key=lambda one: one.point[-1] + SAME_RATE * (one.kind != "fold"))
+    y, eta = special.point[:-1], float(special.point[-1])
+    there = flow.overlaps(y, scenario.T)
+    values, vectors = np.linalg.eig(equations(y, eta)[1][:, :-1])
+    largest = int(np.argmax(values.real))
+    oscillates = special.kind != "fold" and abs(values[largest].imag) > SAME_EIGENVALUE
+    direction = np.asarray(flow.layout.arrays(vectors[:, largest].real)["R"])
     return {
-        "ended": "fold",
-        "at": float(fold.special_learning_rate),
-        "at_error": float(fold.special_error) + ROOT_ACCURACY,
-        "opens": 1,
-        "symmetric": 1.0,
-        "by_anti_aligned": np.nan,
-        "generalization_error": float(along.generalization_error[last]),
+        "ended": OSCILLATES if oscillates else special.kind,
+        "at": eta,
+        "at_error": float(special.error) + ROOT_ACCURACY,
+        "opens": int(np.sum(values.real > np.max(values.real) - SAME_EIGENVALUE)),
+        **shares_of_direction(np.asarray(there.R), direction),
+        "generalization_error": float(generalization_error(scenario, there)),
     }
 
 
-def _vanishing(scenario: Scenario, along: xr.Dataset, last: int) -> dict[str, Any]:
-    """Find the learning rate between two points of a branch at which an eigenvalue vanishes."""
-    eta, Q, R = along.learning_rate.values, along.Q.values, along.R.values
-
-    def point(value: float) -> online.FixedPoint:
-        share = (value - eta[last]) / (eta[last + 1] - eta[last])
-        mixed = [(1 - share) * x[last] + share * x[last + 1] for x in (Q, R)]
-        start = Overlaps(Q=mixed[0], R=mixed[1], T=scenario.T, rounding=1e-6)
-        return online.fixed_point(scenario, start, value)
-
-    def largest(value: float) -> float:
-        return float(np.max(np.real(point(value).eigenvalues)))
-
-    at = float(brentq(largest, eta[last], eta[last + 1], xtol=ROOT_ACCURACY))
-    there = point(at)
-    values = np.real(there.eigenvalues)
-    equal = int(np.sum(values > np.max(values) - SAME_EIGENVALUE))
-    first = int(np.argmax(values))
-    vector = np.real(np.asarray(there.eigenvectors)[:, first])
-    is_real = abs(np.imag(there.eigenvalues[first])) < SAME_EIGENVALUE
-    direction = Flow(scenario).layout.arrays(vector)["R"]
-    return {
-        "ended": BECOMES_SADDLE if is_real else OSCILLATES,
-        "at": at,
-        "at_error": ROOT_ACCURACY,
-        "opens": equal,
-        **shares_of_direction(np.asarray(there.overlaps.R), np.asarray(direction)),
-        "generalization_error": float(there.generalization_error),
-    }
+def growth_rate(place: CurvePoint) -> float:
+    """Return the largest real part of the eigenvalues at a point of a branch."""
+    return float(np.max(np.linalg.eigvals(place.J[:, :-1]).real))
 
 
 def units() -> xr.Dataset:
