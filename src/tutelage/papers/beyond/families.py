@@ -22,8 +22,7 @@ from tutelage.online.linearization import first_order, system
 from tutelage.online.stationary.landscape_descent import Atlas, StationaryPoint
 from tutelage.online.stationary.landscape_names import family, multiplicity
 from tutelage.papers import recorded
-from tutelage.solve.continuation import CurvePoint, along_parameter
-from tutelage.solve.continuation import follow as follow_curve
+from tutelage.solve.continuation import CurvePoint, along_parameter, follow as follow_curve
 
 FIRST_TEACHERS, MOST_TEACHERS = 2, 20
 # Largest number of teachers by the number of additional students.
