@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from tutelage._checks import is_traced
 from tutelage._jax import jax, jnp, match_rank, ordered_sum, small_product
 from tutelage._types import AnyArray, ArrayModule
-from tutelage.activations import Activation, LeakyReLU, ReLU
+from tutelage.activations import Activation, LeakyReLU
 from tutelage.activations.base import form_of
 from tutelage.activations.closed import ClosedForm
 from tutelage.averages.generalization import couplings
@@ -104,7 +104,8 @@ def _with_leaky_units(scenario: Scenario) -> Scenario:
     other = copy.copy(scenario)
     for side in ("student", "teacher"):
         committee = getattr(scenario, side)
-        if isinstance(committee.activation, ReLU):
+        form = form_of(committee.activation)
+        if form.is_static and form.slopes == (0.0, 1.0):
             leaky = copy.copy(committee)
             object.__setattr__(leaky, "activation", LEAKY)
             object.__setattr__(other, side, leaky)
