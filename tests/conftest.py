@@ -44,6 +44,26 @@ hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True
 hypothesis.settings.load_profile("tutelage")
 
 
+make_context = mlir.make_ir_context
+shared_context = functools.cache(make_context)
+
+
+def context_of_a_file() -> mlir.ir.Context:
+    """Return one MLIR context for all programs of a file, because a new one takes a tenth of the
+    time of a small program.  Programs that are compiled while another one is lowered, or in another
+    thread, have separate contexts.
+    """
+    alone = threading.current_thread() is threading.main_thread() and not is_lowering()
+    return shared_context() if alone else make_context()
+
+
+def is_lowering() -> bool:
+    try:
+        return mlir.ir.Context.current is not None
+    except ValueError:  # older versions, outside of any context
+        return False
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Most of the time of a first run is compilation; small programs are not worth a file."""
     jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".pytest_cache/jax"))
@@ -51,8 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     os.environ[program_store.SWITCH] = str(config.rootpath / ".pytest_cache/programs")
     program_store.is_on = lambda: False
-    # The programs of a file share what JAX makes anew for each of them, in a tenth of its time.
-    mlir.make_ir_context = lambda: shared_context(threading.get_ident())
+    mlir.make_ir_context = context_of_a_file
     stored_jit.MAY_BEGIN_UNOPTIMIZED = False  # XLA_FLAGS turn optimization off
 
 
@@ -62,19 +81,14 @@ SLOW_EXAMPLES = {
     "tutelage.equilibrium.sampling.sample.hysteresis",
     "tutelage.online.best.control.best_control",
     "tutelage.online.best.tracking.best_tracking",
+    "tutelage.online.stationary.branches.branch",
+    "tutelage.online.stationary.critical_rates.critical_learning_rates",
+    "tutelage.online.stationary.landscape_added.added_unit",
+    "tutelage.online.stationary.plateaus.plateau",
     "tutelage.online.symmetric.trajectory.evolve_symmetric",
     "tutelage.papers.reproduce",
     "tutelage.sweeps.study.run",
 }
-
-
-new_context = mlir.make_ir_context
-
-
-@functools.cache
-def shared_context(thread: int) -> object:
-    """Return the context of this thread, in which JAX writes programs; no two threads share one."""
-    return new_context()
 
 
 class ByFolder(LoadScopeScheduling):
