@@ -112,8 +112,14 @@ def overlaps(T):
     return tl.Overlaps(Q=[[0.3, 0.1], [0.1, 0.4]], R=[[0.2, 0.1], [0.05, 0.15]], T=T)
 
 
-@made_up
-@pytest.mark.parametrize(("kind", "size", "power"), [("i2", 2, 2), ("i3", 3, 2), ("i4", 4, 4)])
+@pytest.mark.parametrize(
+    ("case", "kind", "size", "power"),
+    [
+        pytest.param(case, *kind, marks=[pytest.mark.slow] * ((case, kind[0]) == ("leaky", "i4")))
+        for case in MADE_UP
+        for kind in (("i2", 2, 2), ("i3", 3, 2), ("i4", 4, 4))
+    ],
+)
 def test_averages(case, kind, size, power):
     g, method, _ = MADE_UP[case]
     assert type(chosen(None, (g, g))) is method

@@ -37,10 +37,12 @@ def test_every_computing_package_has_public_functions():
 # Functions that compile for a second, and are computed again in other fast tests as well.
 SLOW = {
     "deep.images.train_on_images",
+    "deep.train",
     "equilibrium.hysteresis",
     "online.evolve_symmetric",
     "simulation.aligned",
     "simulation.network",
+    "spectra.train",
 }
 
 

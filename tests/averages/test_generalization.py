@@ -53,7 +53,7 @@ def test_printed_formulas(K, M):
     ("g", "h"),
     [
         (tl.ReLU(), tl.Erf()),
-        (tl.Erf(1.0), tl.LeakyReLU(0.2)),
+        pytest.param(tl.Erf(1.0), tl.LeakyReLU(0.2), marks=pytest.mark.slow),
         pytest.param(tl.Tanh(), tl.Swish(2.0), marks=pytest.mark.slow),
     ],
 )

@@ -143,6 +143,7 @@ def test_i4_converges_where_no_eigenvalue_exceeds_2():
     assert jnp.median(claimed[0]) > 10 * jnp.median(claimed[1]) > 100 * jnp.median(claimed[2])
 
 
+@pytest.mark.slow
 def test_i4_of_identical_fields_diverges_and_its_error_shows_it():
     """⟨θ(u) u₊²⟩ = ½, while the series runs away with the order."""
     C = jnp.ones((4, 4))

@@ -131,6 +131,7 @@ def test_with_a_temperature_units_are_infinitely_many_by_default():
     assert shown.exit_code == 0 and "Erf, K → ∞, T = 0.09" in shown.output
 
 
+@pytest.mark.slow
 def test_a_diagram_over_temperatures_has_the_lines_of_every_temperature(tmp_path):
     arguments = ("--activation", "relu", "--units", "inf", "--label-noise", "0.3")
     arguments = (*arguments, "--temperatures", "0:0.3:4", "--loads", "0:3:13")

@@ -202,6 +202,7 @@ assert matplotlib.is_interactive()
 """
 
 
+@pytest.mark.slow
 def test_the_interactive_mode_of_a_backend_outlasts_the_first_figure(tmp_path):
     """The backend of notebooks switches it on when it is loaded: by the first figure."""
     (tmp_path / "made_up_backend.py").write_text(BACKEND)

@@ -427,6 +427,7 @@ def test_symmetric_students_share_a_readout(g):
     assert abs(float(few.readout[-1]) - 0.7) > 0.03  # it has moved
 
 
+@pytest.mark.slow
 def test_a_million_students_with_a_readout_that_learns():
     many = tl.Committee(1_000_000, tl.Erf())
     scenario = tl.online.SymmetricScenario(many, many, output_scale=1e-3)

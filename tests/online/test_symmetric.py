@@ -237,15 +237,21 @@ def test_a_million_units_are_like_a_hundred_thousand():
     np.testing.assert_allclose(near, far / 10, rtol=1e-2, atol=1e-7)
 
 
-@pytest.mark.parametrize("K", [pytest.param(4, marks=pytest.mark.slow), 10**6])
-def test_runs_end_by_themselves(K):
+@pytest.mark.parametrize(
+    ("K", "g"),
+    [
+        (10**6, tl.Linear()),
+        *(pytest.param(K, tl.Erf(), marks=pytest.mark.slow) for K in (4, 10**6)),
+    ],
+)
+def test_runs_end_by_themselves(K, g):
     """A student close to the teacher reaches it, and a run that starts there ends at once."""
     near = SymmetricState(Q=1.0, C=0.0, R=0.99, S=0.0)
-    run = evolve_symmetric(large(K, tl.Erf()), near, jnp.asarray(0.5), until=1000 * K)
+    run = evolve_symmetric(large(K, g), near, jnp.asarray(0.5), until=1000 * K)
     assert run.attrs["outcome"] == "converged"
     assert run.attrs["ended_at"] < 1000 * K
     assert run.time[-1] == run.attrs["ended_at"]
-    rest = evolve_symmetric(large(K, tl.Erf()), SymmetricState(1.0, 0.0, 1.0, 0.0), 0.5, until=1.0)
+    rest = evolve_symmetric(large(K, g), SymmetricState(1.0, 0.0, 1.0, 0.0), 0.5, until=1.0)
     assert (rest.attrs["outcome"], rest.attrs["ended_at"], rest.sizes["time"]) == (
         "converged",
         0,

@@ -81,7 +81,7 @@ def solved(function, start):
         return mp.findroot(function, [mp.mpf(float(x)) for x in start], tol=1e-40, maxsteps=40)
 
 
-@pytest.mark.parametrize("K", [3, 10])
+@pytest.mark.parametrize("K", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_jump_of_the_relu_transition_with_30_digits(K):
     """Two stationary states of one free energy, with equal values, solved together."""
     there, f = tl.equilibrium.transitions(tl.ReLU(), K), FreeEnergy(K)
@@ -104,7 +104,7 @@ def test_the_jump_of_the_relu_transition_with_30_digits(K):
     assert abs(result[0] - there.coexists.value) < 2 * there.coexists.error
 
 
-@pytest.mark.parametrize("K", [3, 10])
+@pytest.mark.parametrize("K", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_width_of_coexistence_with_30_digits(K):
     """α_s is a fold of the specialized state, α_d the end of the unspecialized one."""
     there, f = tl.equilibrium.transitions(tl.ReLU(), K), FreeEnergy(K)
@@ -193,7 +193,13 @@ def test_the_best_noise_of_five_units_is_a_minimum():
         assert aside > there and error < 1e-3
 
 
-@pytest.mark.parametrize("name", beyond_activations.ACTIVATIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in ("ReLU", "GELU", "tanh")))
+        for name in beyond_activations.ACTIVATIONS
+    ],
+)
 def test_another_state_wins_on_the_other_side_of_the_load(name):
     g = beyond_activations.ACTIVATIONS[name]
     load = beyond_activations._row(g, 5)["coexists"]

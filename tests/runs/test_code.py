@@ -83,8 +83,8 @@ def test_the_definition_of_a_section_is_its_code(changed):
 @pytest.mark.parametrize(
     ("file", "expire"),
     [
-        ("explorer/views/online/controls.py", ""),
-        ("cli/online.py", ""),
+        pytest.param("explorer/views/online/controls.py", "", marks=pytest.mark.slow),
+        pytest.param("cli/online.py", "", marks=pytest.mark.slow),
         ("figures/overlap_curves.py", ""),
         ("online/flow.py", "study section"),
         ("activations/smooth.py", "study"),  # which an argument of a study may be

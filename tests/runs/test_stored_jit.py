@@ -131,6 +131,7 @@ def test_a_file_that_was_not_written_to_its_end_is_compiled_again(tmp_path):
     assert first_curve(store, *arguments) == whole
 
 
+@pytest.mark.slow
 def test_the_switch_turns_storing_off(tmp_path):
     home = {"XDG_CACHE_HOME": str(tmp_path)}
     first_curve(program_store.OFF, "Erf", "0.5", "reached", **home)

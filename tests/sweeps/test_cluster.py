@@ -140,7 +140,9 @@ class Awkward(Exception):
         super().__init__(one)
 
 
-@pytest.mark.parametrize("error", [ValueError("a value"), Awkward("a value", 2)])
+@pytest.mark.parametrize(
+    "error", [pytest.param(ValueError("a value"), marks=pytest.mark.slow), Awkward("a value", 2)]
+)
 def test_an_error_of_a_computation_reaches_the_caller(tmp_path, error):
     def fails():
         raise error

@@ -259,6 +259,7 @@ def test_a_random_function_has_a_seed_for_each_point_whichever_others_there_are(
     )
 
 
+@pytest.mark.slow
 def test_a_landscape_over_sizes_and_scales_continues_from_its_store(tmp_path):
     """Levels of several numbers and names of several lengths, also when read from files."""
     options = {

@@ -38,14 +38,15 @@ def test_the_force_is_the_gradient_of_the_energy_of_the_examples(activation):
 
 
 def test_the_energy_is_the_sum_over_examples_written_out():
-    gibbs, J = density(3, 7, 11, tl.Tanh(), label_noise=0.3)
+    gibbs, J = density(3, 7, 11, tl.Erf(), label_noise=0.3)
     x, labels, weights = (np.asarray(a) for a in (gibbs.inputs, gibbs.labels, J))
     errors, potentials = gibbs.training_error(J), gibbs.potential(J, jnp.asarray(2.0))
     for chain in range(4):
         total = 0.0
         for mu in range(11):
             own = x[chain // 2, mu]
-            output = sum(math.tanh(float(w @ own)) for w in weights[chain]) / math.sqrt(3)
+            fields = weights[chain] @ own
+            output = sum(math.erf(float(f) / math.sqrt(2)) for f in fields) / math.sqrt(3)
             total += 0.5 * (output - float(labels[chain // 2, mu, 0])) ** 2
         assert float(errors[chain]) == pytest.approx(total / 11, rel=1e-13)
         assert 7 * float(potentials[chain]) == pytest.approx(2 * total, rel=1e-13)
