@@ -56,8 +56,8 @@ SLOW = {
 }
 
 
-# A number of workers starts processes.
-SLOW_ARGUMENTS = {("sweeps.run", "workers")}
+# A number of workers starts processes; two units at a temperature take seconds.
+SLOW_ARGUMENTS = {("sweeps.run", "workers"), ("equilibrium.states", "temperature")}
 
 
 def parameters(name):

@@ -22,7 +22,7 @@ def within_error(left, right, *errors):
 
 
 @pytest.mark.parametrize("case", CLOSED)
-@pytest.mark.parametrize("q", [1e-6, 1.0, 100.0])
+@pytest.mark.parametrize("q", [pytest.param(1e-6, marks=pytest.mark.slow), 1.0, 100.0])
 def test_closed_form_is_the_integral_in_mpmath(case, q):
     g, g_mp, _ = CASES[case]
     c = g.hermite(21, q)

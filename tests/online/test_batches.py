@@ -121,6 +121,7 @@ def test_only_runs_of_erf_units_are_computed_one_after_the_other(unit):
     assert is_serial == (isinstance(unit, tl.Erf) and bool(ONE_KERNEL))
 
 
+@pytest.mark.slow
 def test_more_runs_side_by_side_are_what_they_are_one_after_the_other():
     """To rounding; these are more than one program of `LANES` runs takes."""
     units, decays = committees(tl.Erf(), tl.Erf()), np.linspace(0.0, 0.4, LANES + 1)

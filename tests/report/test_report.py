@@ -88,6 +88,7 @@ report.build(folder=sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_and_gives_the_same_report(paper, tmp_path):
     """SIGKILL in the middle of the second section, whose picture is already written."""
     report.build(folder=tmp_path / "whole")

@@ -54,7 +54,9 @@ def test_what_a_section_uses_computes_it_again(changed, file):
     ("section", "file"),
     [
         ("fig4", "figures/equilibrium.py"),  # imported inside a function, by a lazily loaded name
-        ("eq20", "equilibrium/symmetric/transitions.py"),  # equilibrium.transitions, an attribute
+        pytest.param(  # equilibrium.transitions, an attribute
+            "eq20", "equilibrium/symmetric/transitions.py", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_names_that_load_lazily_are_followed(changed, section, file):
