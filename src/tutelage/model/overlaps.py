@@ -22,7 +22,7 @@ from tutelage._checks import (
 from tutelage._given import ArrayLike
 from tutelage._html import matrix_table, side_by_side
 from tutelage._jax import jax_array, jnp
-from tutelage._module import Module
+from tutelage._module import PlainModule
 from tutelage._names import with_checked_arguments
 from tutelage._types import AnyArray, ArrayModule
 
@@ -32,7 +32,7 @@ NEXT = "\n" + " " * len("Overlaps(")
 
 
 @with_checked_arguments
-class Overlaps(Module):
+class Overlaps(PlainModule):
     """Q_ik = J_i·J_k, R_in = J_i·B_n, T_nm = B_n·B_m for students J and teachers B.
 
     The fields x_i = J_i·ξ and y_n = B_n·ξ have the covariance C = [[Q, R], [Rᵀ, T]], which has

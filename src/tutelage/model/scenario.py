@@ -22,7 +22,7 @@ from tutelage._given import ArrayLike
 from tutelage._html import matrix_table, rows_table, side_by_side
 from tutelage._jax import jax_array, jnp
 from tutelage._memory import check_memory
-from tutelage._module import Module
+from tutelage._module import Module, PlainModule
 from tutelage._names import with_checked_arguments
 from tutelage._types import AnyArray
 from tutelage.activations import Activation
@@ -32,7 +32,7 @@ from tutelage.model.teachers import check_orthogonal
 
 
 @with_checked_arguments
-class Committee(Module):
+class Committee(PlainModule):
     """A network with one hidden layer: outputs are sums of hidden units with one activation.
 
     σ_c = Σ_i v_ci g(x_i)
@@ -74,7 +74,7 @@ class Committee(Module):
         return jax_array(np.ones((1, self.units))) if self.readout is None else self.readout
 
 
-class Numbers(Module):
+class Numbers(PlainModule):
     """The numbers of a scenario, those of the table `tutelage.model.numbers.NUMBERS`."""
 
     output_scale: tuple[Any, Any]

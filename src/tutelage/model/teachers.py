@@ -10,11 +10,11 @@ from jaxtyping import Float
 
 from tutelage._checks import ROUNDING, InputError, is_traced
 from tutelage._jax import jnp, match_rank
-from tutelage._module import Module
+from tutelage._module import PlainModule
 from tutelage._types import AnyArray, FloatOrArray
 
 
-class Teachers(Module):
+class Teachers(PlainModule):
     """T as a function of time.
 
     T: at time 0, shape (..., M, M).

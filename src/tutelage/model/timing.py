@@ -22,7 +22,7 @@ from jaxtyping import Float
 from tutelage._checks import InputError, finite_array, finite_number, shape_of, short_repr
 from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
-from tutelage._module import Module
+from tutelage._module import Module, PlainModule
 from tutelage._types import FloatOrArray
 
 RECORDED_TIMES = 401
@@ -31,7 +31,7 @@ SCHEDULE_CHECKS = 101
 READOUT, DECAY = "readout_rate", "weight_decay"
 
 
-class Rate(Module):
+class Rate(PlainModule):
     """A constant learning rate, or a learning rate at one time; shape () or one entry per run.
 
     first: η, the factor of the terms of first order; 1 in the limit η → 0.

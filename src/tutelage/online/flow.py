@@ -26,7 +26,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from tutelage._arguments import validated
 from tutelage._checks import finite_number, positive_integer
 from tutelage._jax import jax, jnp, small_product
-from tutelage._module import Module
+from tutelage._module import Module, PlainModule
 from tutelage._types import AnyArray, FloatOrArray
 from tutelage.averages.generalization import coefficients
 from tutelage.averages.methods import Method, chosen
@@ -66,7 +66,7 @@ def moments(scenario: Scenario, method: Method | str | None = None, limit: bool 
     return next(way(scenario, method) for way in ways if way.supports(scenario, method))
 
 
-class Flow(Module):
+class Flow(PlainModule):
     """The right-hand side of the equations for a scenario.
 
     scenario: student and teacher.

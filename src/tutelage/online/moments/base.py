@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from tutelage._jax import jnp, numbers_to_arrays
-from tutelage._module import Module
+from tutelage._module import PlainModule
 from tutelage.averages import pairs
 from tutelage.averages.generalization import couplings, generalization_error, products
 from tutelage.averages.methods import Method
@@ -20,7 +20,7 @@ EXACT = 1e-10
 SUM_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
-class Moments(Module):
+class Moments(PlainModule):
     """⟨δ_i v⟩ and ⟨δ_i δ_k⟩ of a scenario.
 
     scenario: with its numbers as arrays (`tutelage._jax.numbers_to_arrays`).

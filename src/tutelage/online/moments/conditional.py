@@ -54,7 +54,7 @@ class ConditionalMoments(Moments):
     def __init__(self, scenario: Scenario, method: Method, fine: bool = True):
         super().__init__(scenario, method)
         units = scenario.student.activation, scenario.teacher.activation
-        self.fine = fine or any(bool(g.kinks) for g in units)
+        self._set_fields(fine=fine or any(bool(g.kinks) for g in units))
 
     @staticmethod
     def supports(scenario: Scenario, method: Method) -> bool:

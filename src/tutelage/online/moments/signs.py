@@ -44,8 +44,8 @@ class SignMoments(Moments):
     def __init__(self, scenario: Scenario, method: Method):
         super().__init__(_with_leaky_units(scenario), method)
         g, h = scenario.student.activation, scenario.teacher.activation
-        self.sums = _written_out(scenario.K, scenario.M, form_of(g), form_of(h))
-        self.weights = None if is_traced(self.scenario) else self._weights()
+        self._set_fields(sums=_written_out(scenario.K, scenario.M, form_of(g), form_of(h)))
+        self._set_fields(weights=None if is_traced(self.scenario) else self._weights())
 
     def with_readout(self, v: Float[Array, "outputs K"]) -> "SignMoments":
         moments = super().with_readout(v)

@@ -102,7 +102,7 @@ class SymmetricScenario(Numbers):
         t, u = (finite_number("teacher_overlaps", x) for x in teacher_overlaps)
         if not is_traced((t, u)):
             covariance("teacher_overlaps", [[[t + (K - 1) * u]], [[t - u]]] if K > 1 else [[t]])
-        self.student, self.teacher, self.teacher_overlaps = student, teacher, (t, u)
+        self._set_fields(student=student, teacher=teacher, teacher_overlaps=(t, u))
         for side, committee in (("student", student), ("teacher", teacher)):
             shape = committee.weights.shape
             if shape != (1, committee.units) or not committee.uniform:
@@ -118,8 +118,7 @@ class SymmetricScenario(Numbers):
             **numbers,
         )
         check_scenario(one)
-        for name, value in numbers_of(one).items():
-            setattr(self, name, value)
+        self._set_fields(**numbers_of(one))
         check_orthogonal(self.drift, matrix(2 if K > 1 else 1, t, u))
 
     @property
