@@ -28,8 +28,8 @@ class PlainType(type(eqx.Module)):  # type: ignore[misc]
 class PlainModule(Module, metaclass=PlainType):
     """A module whose constructor sets all of its fields by `_set_fields`.
 
-    equinox checks each new module and each assignment: 0.1 to 0.2 ms in one call of
-    `tutelage.online.evolve`, which creates seven modules with 31 fields.
+    equinox examines each new module, which takes 0.06 ms in one call of `tutelage.online.evolve`
+    for seven modules, and checks each assignment by ten function calls.
     """
 
     def _set_fields(self, **fields: Any) -> None:
