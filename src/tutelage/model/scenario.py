@@ -83,6 +83,9 @@ class Numbers(PlainModule):
     drift: Any
     readout_decay: Any
 
+    def __init__(self, **numbers: Any):
+        self._set_fields(**numbers)
+
 
 @with_checked_arguments
 class Scenario(Numbers):
