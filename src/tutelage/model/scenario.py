@@ -22,7 +22,7 @@ from tutelage._given import ArrayLike
 from tutelage._html import matrix_table, rows_table, side_by_side
 from tutelage._jax import jax_array, jnp
 from tutelage._memory import check_memory
-from tutelage._module import Module, PlainModule
+from tutelage._module import PlainModule
 from tutelage._names import with_checked_arguments
 from tutelage._types import AnyArray
 from tutelage.activations import Activation
