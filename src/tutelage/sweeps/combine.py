@@ -15,6 +15,7 @@ import xarray as xr
 from tutelage._findings import Finding
 from tutelage.model import Overlaps
 from tutelage.online import LinearSchedule
+from tutelage.runs.coordinates import array_variable
 from tutelage.sweeps.points import POINT
 from tutelage.sweeps.selection import END_VARIABLES
 
@@ -136,7 +137,7 @@ def _block(results: Sequence[Any]) -> xr.Dataset:
     """Stack results of equal shapes, or failures."""
     if isinstance(results[0], str):
         return xr.Dataset({FAILURE: (POINT, np.array(results, dtype=str))})
-    failure = {FAILURE: (POINT, np.full(len(results), "", dtype="<U1"))}
+    failure = {FAILURE: no_failures(len(results))}
     first = results[0]
     if isinstance(first, dict):
         every = {
@@ -153,6 +154,11 @@ def _block(results: Sequence[Any]) -> xr.Dataset:
     }
     coords = {name: x.variable for name, x in first.coords.items()}
     return xr.Dataset({**variables, **failure}, coords)
+
+
+def no_failures(count: int) -> xr.Variable:
+    """Return the variable `FAILURE` of points that have results."""
+    return array_variable((POINT,), np.full(count, "", dtype="<U1"))
 
 
 def joined(blocks: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -202,7 +208,7 @@ def _joined(
             ]
             filled[np.ix_(np.arange(begin, end), *places)] = variable.values
         begin = end
-    return xr.Variable(dims, filled, present[0].attrs)
+    return array_variable(dims, filled, present[0].attrs)
 
 
 def _text(variable: xr.Variable) -> xr.Variable:

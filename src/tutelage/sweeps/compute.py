@@ -26,7 +26,7 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.numbers import NAMES
 from tutelage.runs.programs import program_of
 from tutelage.runs.public_names import public_function
-from tutelage.sweeps.combine import FAILURE, as_dataset, joined, stacked, variables
+from tutelage.sweeps.combine import FAILURE, as_dataset, joined, no_failures, stacked, variables
 from tutelage.sweeps.points import POINT, identity
 from tutelage.sweeps.scenarios import NETWORKS, PARTS, Scenarios, with_parts
 from tutelage.sweeps.selection import Last, selected, selected_runs
@@ -71,7 +71,10 @@ def computed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> xr.
     if single:
         blocks.append(stacked(list(single.values())))
         order += single
-    return joined(blocks).isel({POINT: np.argsort(order, kind="stable")})
+    together = joined(blocks)
+    if order == sorted(order):
+        return together
+    return together.isel({POINT: np.argsort(order, kind="stable")})
 
 
 def timed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[xr.Dataset, float]:
@@ -173,7 +176,7 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> xr.Dataset | list[A
 def _points_of_runs(runs: xr.Dataset) -> xr.Dataset:
     """Return runs as points that have not failed."""
     points = runs.rename_dims(run=POINT)
-    return points.assign({FAILURE: (POINT, np.full(points.sizes[POINT], "", dtype="<U1"))})
+    return points.assign({FAILURE: no_failures(points.sizes[POINT])})
 
 
 def _listed(results: xr.Dataset | list[Any]) -> list[Any]:

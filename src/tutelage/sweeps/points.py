@@ -20,6 +20,7 @@ from tutelage._checks import InputError, short_repr
 from tutelage._memory import check_memory
 from tutelage.activations import Activation
 from tutelage.results import checksum, netcdf
+from tutelage.runs.coordinates import array_variable, index_variable
 from tutelage.runs.provenance import UNWRITTEN, described
 from tutelage.runs.recompute import from_json
 
@@ -77,9 +78,13 @@ class Points:
         coordinates = {}
         for name, values in self.values.items():
             dim = name if self.shape else POINT
-            coordinates[name] = (dim, _labels(values, bool(self.shape)))
+            labels = _labels(values, bool(self.shape))
+            is_index = dim == name
+            coordinates[name] = (
+                index_variable(name, labels) if is_index else array_variable((dim,), labels)
+            )
             for parameter, numbers in _parameters(values).items():
-                coordinates[f"{name}_{parameter}"] = (dim, numbers)
+                coordinates[f"{name}_{parameter}"] = array_variable((dim,), numbers)
         return coordinates
 
     def written(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from tutelage._given import FileName
 from tutelage._names import WORKERS, unknown_name_error
 from tutelage.averages import Estimate
 from tutelage.runs import files
+from tutelage.runs.coordinates import array_variable
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import attribute, recorded
 from tutelage.runs.public_names import UNRECORDED, only_from_callers, public_function
@@ -318,7 +319,7 @@ def _arranged(
     points: Points, groups: list[xr.Dataset], places: Mapping[str, tuple[int, int]]
 ) -> xr.Dataset:
     """Return all results in the order of the study, with the dimensions of a grid."""
-    nothing = xr.Dataset({FAILURE: (POINT, np.array([NOT_COMPUTED]))})
+    nothing = xr.Dataset({FAILURE: array_variable((POINT,), np.array([NOT_COMPUTED]))})
     blocks = [*(group.drop_vars(POINT, errors="ignore") for group in groups), nothing]
     keys = points.keys()
     missing = (len(groups), 0)
@@ -341,7 +342,7 @@ def _as_grid(table: xr.Dataset, points: Points) -> xr.Dataset:
     if not points.shape:
         return table
     variables = {
-        name: xr.Variable(
+        name: array_variable(
             (*points.dims, *x.dims[1:]), x.values.reshape(*points.shape, *x.shape[1:]), x.attrs
         )
         for name, x in table.data_vars.items()
