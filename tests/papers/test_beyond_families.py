@@ -186,17 +186,19 @@ def rates():
 
 
 @pytest.mark.slow
-def test_a_minimum_ends_at_its_fold_in_the_learning_rate(rates):
-    """Below the fold a run from the minimum at η = 0 comes to rest; above it the norms diverge."""
+def test_runs_leave_a_minimum_above_its_largest_learning_rate(rates):
+    """Below, a run from the minimum at η = 0 comes to rest; above, the norms diverge."""
     one = rates.isel(state=0)
     assert int(one.teachers) == 6 and one.family.item() == "1 anti-aligned"
-    assert one.ended.item() == "fold"
+    assert one.ended.item() == "becomes a saddle"
     scenario = families.committees(6, 6)
     (point,) = [p for p, name in families.named_points(scenario) if name == "1 anti-aligned"]
-    W, fold = point.weights, float(one["at"])
+    W, largest = point.weights, float(one["at"])
     start = tl.Overlaps(Q=W @ W.T, R=W, T=scenario.T, rounding=1e-9)
     below, above = (
-        tl.online.evolve(scenario, start, fold + change, until=4000.0).generalization_error.values
+        tl.online.evolve(
+            scenario, start, largest + change, until=4000.0
+        ).generalization_error.values
         for change in (-0.02, 0.02)
     )
     assert abs(below[-1] - below[len(below) // 2]) < 1e-3

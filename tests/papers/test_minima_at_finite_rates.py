@@ -186,7 +186,7 @@ def rotation(family, x, units, step=1e-3):
 def difference(family, x, finer, eta, step=5e-4):
     """The largest eigenvalue of changes that make equal units different.
 
-    finer: the family in which one of the equal units is a group.
+    finer: the family in which one of the equal units is another group.
     """
     y = finer.numbers(*family.state(x))
     weights = np.sqrt([*np.bincount(finer.of_R.ravel()), *np.bincount(finer.of_Q.ravel())])
@@ -200,6 +200,13 @@ def difference(family, x, finer, eta, step=5e-4):
         )
         columns.append((weights * (8 * near - far)) @ others / (12 * step))
     return float(np.max(np.linalg.eigvals(np.array(columns).T).real))
+
+
+def finer(units, anti, group):
+    """The family of `with_anti_aligned` in which the last unit of one group is another group."""
+    groups = np.repeat([0, 1], [units - anti, anti])
+    groups[units - 1 if group else units - anti - 1] = 2
+    return Family(groups)
 
 
 def largest_rate(family, start, eta, number, step):
@@ -249,50 +256,116 @@ def test_the_integral_is_that_of_the_equations():
 @pytest.fixture(scope="module")
 def at_rates():
     data = recorded.load_recorded("beyond", "family_rates")
-    names = zip(data.teachers.values.tolist(), data.family.values.tolist(), strict=True)
-    return {name: data.isel(state=place) for place, name in enumerate(names)}
+    names = (data.units.values.tolist(), data.teachers.values.tolist(), data.family.values.tolist())
+    return {name: data.isel(state=n) for n, name in enumerate(zip(*names, strict=True))}
 
 
-# Learning rates of a sequence of states; the last two enclose the root.
+# Units, anti-aligned units, and learning rates of a sequence of states; the last two enclose the
+# root.
 ROTATIONS = {
-    6: (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
-    8: (0.1, 0.2, 0.3, 0.36, 0.4, 0.41, 0.4135, 0.415),
-    10: (0.1, 0.2, 0.26, 0.3, 0.32, 0.33, 0.334, 0.336, 0.338, 0.3395, 0.34),
+    (6, 6): (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+    (8, 6): (0.1, 0.2, 0.3, 0.36, 0.37, 0.38),
+    (8, 7): (0.1, 0.2, 0.3, 0.36, 0.39, 0.405, 0.411, 0.4135),
+    (8, 8): (0.1, 0.2, 0.3, 0.36, 0.4, 0.41, 0.4135, 0.415),
+    (10, 6): (0.1, 0.2, 0.26, 0.3, 0.32, 0.325),
+    (10, 7): (0.1, 0.2, 0.26, 0.3, 0.32, 0.33, 0.337, 0.3385, 0.341),
+    (10, 8): (0.1, 0.2, 0.26, 0.3, 0.32, 0.33, 0.336, 0.338, 0.3395, 0.3401, 0.3404),
+    (10, 9): (0.1, 0.2, 0.26, 0.3, 0.32, 0.33, 0.336, 0.338, 0.3395, 0.34, 0.3402),
+    (10, 10): (0.1, 0.2, 0.26, 0.3, 0.32, 0.33, 0.334, 0.336, 0.338, 0.3395, 0.34),
+}
+# Which of two groups, aligned (0) and anti-aligned units (1), become different, and the same.
+DIFFERENCES = {
+    (6, 1, 0): (0.1, 0.2, 0.3, 0.4, 0.5, 0.53, 0.54, 0.54137),
+    (8, 2, 1): (0.1, 0.2, 0.3, 0.36, 0.4, 0.416, 0.417),
+    (10, 3, 1): (0.1, 0.2, 0.26, 0.3, 0.32, 0.335, 0.3415, 0.342),
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("units", ROTATIONS)
-def test_separate_units_lose_stability_by_a_rotation(at_rates, units):
-    one = at_rates[units, f"{units} anti-aligned, separate"]
-    *before, low, high = ROTATIONS[units]
-    family, W = with_anti_aligned(units, units, (0.0, 0.0))
-    x = followed(family, W, [*before, low])
-    rate = brentq(
-        lambda eta: rotation(family, solved(family, x, eta), (0, 1, 2)), low, high, xtol=1e-11
-    )
-    assert one.ended.item() == "becomes a saddle"
-    assert int(one.opens) == (units - 1) * (units - 2) // 2
+def check(one, rate, directions):
+    assert one.ended.item() == "becomes a saddle" and int(one.opens) == directions
     assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("units", "anti"), ROTATIONS)
+def test_separate_units_lose_stability_by_a_rotation(at_rates, units, anti):
+    one = at_rates[units, units, f"{anti} anti-aligned, separate"]
+    *before, low, high = ROTATIONS[units, anti]
+    family, W = with_anti_aligned(units, anti, (0.0, 0.0))
+    x, three = followed(family, W, [*before, low]), (units - 3, units - 2, units - 1)
+    rate = brentq(
+        lambda eta: rotation(family, solved(family, x, eta), three), low, high, xtol=1e-11
+    )
+    check(one, rate, (anti - 1) * (anti - 2) // 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("units", "anti", "group"), DIFFERENCES)
+def test_equal_units_become_different(at_rates, units, anti, group):
+    one = at_rates[units, units, f"{anti} anti-aligned"]
+    *before, low, high = DIFFERENCES[units, anti, group]
+    family, W = with_anti_aligned(units, anti, (0.05, 0.2))
+    x, one_differs = followed(family, W, [*before, low]), finer(units, anti, group)
+    rate = brentq(
+        lambda eta: difference(family, solved(family, x, eta), one_differs, eta), low, high,
+        xtol=1e-11,
+    )  # fmt: skip
+    check(one, rate, (units - anti, anti)[group] - 1)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("units", "rates"),
+    ("units", "anti", "rates"),
     [
-        (6, (0.1, 0.2, 0.3, 0.4, 0.5)),
-        (8, (0.1, 0.2, 0.3, 0.36, 0.4)),
-        (10, (0.1, 0.2, 0.26, 0.3, 0.32)),
+        (8, 1, (0.1, 0.2, 0.3, 0.36, 0.4)),
+        (10, 1, (0.1, 0.2, 0.26, 0.3, 0.32)),
+        (10, 2, (0.1, 0.2, 0.26, 0.3, 0.32, 0.34)),
     ],
 )
-def test_a_minimum_with_one_anti_aligned_unit_ends_where_its_rate_is_largest(
-    at_rates, units, rates
-):
-    one = at_rates[units, "1 anti-aligned"]
-    family, W = with_anti_aligned(units, 1, (0.05, 0.2))
+def test_a_minimum_ends_where_its_rate_is_largest(at_rates, units, anti, rates):
+    """Up to there the branch is stable against changes that make equal units different."""
+    one = at_rates[units, units, f"{anti} anti-aligned"]
+    family, W = with_anti_aligned(units, anti, (0.05, 0.2))
     x = followed(family, W, rates)
     assert one.ended.item() == "fold"
     rate = largest_rate(family, x, rates[-1], family.of_R[-1, -1], 0.02)
+    assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
+    near = rate - 2e-6
+    x, groups = solved(family, x, near), [0, 1] if anti > 1 else [0]
+    assert max(difference(family, x, finer(units, anti, group), near) for group in groups) < 0
+
+
+def with_one_unit_more(teachers, anti):
+    """One teacher with two anti-aligned students, or two with a third student against both."""
+    aligned = teachers - anti
+    of_teachers = [0] * aligned + [1] * anti
+    W = np.eye(teachers + 1, teachers)
+    W[:aligned, aligned:] = 0.05
+    W[aligned:teachers] = 0.2
+    W[aligned:teachers, aligned:] = -0.6 * np.eye(anti)
+    W[-1] = 0.9 * W[-2] if anti == 1 else -0.3 * np.array(of_teachers) + 0.1
+    return Family([*of_teachers, 2], of_teachers), W
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("teachers", "anti", "step", "rates"),
+    [
+        (8, 1, -0.01, (0.05, 0.1, 0.15, 0.2, 0.22, 0.24, 0.26)),
+        (10, 1, -0.01, (0.05, 0.1, 0.15, 0.18, 0.2, 0.21, 0.22, 0.23, 0.24)),
+        (10, 2, -0.01, (0.05, 0.1, 0.15, 0.2, 0.24, 0.26, 0.27, 0.275, 0.28)),
+    ],
+)
+def test_a_minimum_with_one_unit_more_ends_where_its_rate_is_largest(
+    at_rates, teachers, anti, step, rates
+):
+    names = {1: "2 anti-aligned (1 + 1), 1 sharing a teacher"}
+    names[2] = "2 anti-aligned, 1 spread against 2 teachers"
+    one = at_rates[teachers + 1, teachers, names[anti]]
+    family, W = with_one_unit_more(teachers, anti)
+    x = followed(family, W, rates)
+    rate = largest_rate(family, x, rates[-1], family.of_R[-1, -1], step)
+    assert one.ended.item() == "fold"
     assert abs(rate - float(one["at"])) < float(one.at_error) + 1e-9
 
 

@@ -114,17 +114,22 @@ def draw_paths(data: xr.Dataset, axes: Any) -> None:
 
 
 def draw_rates(data: xr.Dataset, axes: Any) -> None:
-    """Draw the learning rate up to which each minimum is stable."""
+    """Draw the learning rate up to which each minimum is stable, over its anti-aligned units."""
+    anti = np.array([int(name.partition(" ")[0]) for name in data.family.values])
     separate = np.array(["separate" in name for name in data.family.values])
-    for label, tint, chosen in (
-        ("1 anti-aligned", "C0", ~separate),
-        ("all units separate", "C1", separate),
-    ):
-        one = data.isel(state=np.flatnonzero(chosen)).sortby("teachers")
-        axes.plot(one.teachers, one["at"], ".-", color=tint, label=label)
-    sizes = np.unique(data.teachers)
-    axes.set(xlabel="$K = M$", ylabel=r"$\eta$ up to which the minimum is stable")
-    axes.set(xticks=sizes, xlim=(sizes[0] - 1, sizes[-1] + 1))
+    extra = (data.units != data.teachers).values
+    kinds = {"coupled": ("o-", ~separate & ~extra), "separate": ("s-", separate)}
+    kinds["$K = M + 1$"] = ("^", extra)
+    for place, teachers in enumerate(np.unique(data.teachers)):
+        axes.plot([], [], "-", color=f"C{place}", label=f"$M = {teachers}$")
+        for style, chosen in kinds.values():
+            states = np.flatnonzero(chosen & (data.teachers.values == teachers))
+            rates = data["at"].values[states]
+            axes.plot(anti[states], rates, style, color=f"C{place}", markersize=4)
+    for name, (style, _) in kinds.items():
+        axes.plot([], [], style[0], color="0.4", markersize=4, label=name)
+    axes.set(xlabel="anti-aligned units", ylabel=r"$\eta$ up to which the minimum is stable")
+    axes.set_xticks(np.unique(anti))
     finish(axes)
 
 
@@ -215,7 +220,9 @@ def rate_rows(data: xr.Dataset) -> Iterator[Row]:
         one = data.isel(state=place)
         if not np.isfinite(one["at"]):
             continue
-        words = f"K = M = {int(one.teachers)}, {one.family.item()}: stable up to η"
+        units, teachers = int(one.units), int(one.teachers)
+        sizes = f"K = M = {units}" if units == teachers else f"K = {units}, M = {teachers}"
+        words = f"{sizes}, {one.family.item()}: stable up to η"
         note = f"{NOTE_RATE} There: {one.ended.item()}, {int(one.opens)} directions."
         yield unpublished(words, float(one["at"]), float(one.at_error), note)
 
@@ -281,8 +288,8 @@ SECTIONS = (
     _section(
         "rates_of_minima",
         "Minima at finite learning rates",
-        "The learning rate up to which two minima of six, eight and ten ReLU units are stable: one "
-        "anti-aligned unit, and all units separate.",
+        "The learning rate up to which each minimum of ReLU units with six, eight and ten teachers "
+        "is stable. Circles: coupled, squares: separate families of K = M; triangles: K = M + 1.",
         "family_rates",
         (draw_rates,),
         rate_rows,
