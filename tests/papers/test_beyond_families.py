@@ -144,6 +144,13 @@ def test_the_overlaps_give_the_same_levels_and_curvatures(atlas):
                 assert float(one.curvature_difference) < 1e-10
 
 
+def test_every_isolated_state_has_all_its_curvatures(atlas):
+    """Along a family of solutions curvatures differ from member to member; none is stored."""
+    counts = atlas.curvature_count.sum("distinct").values
+    every = (atlas.units * (atlas.teachers + 1)).values
+    np.testing.assert_array_equal(counts, np.where(atlas.isolated, every, 0))
+
+
 def test_families_become_minima_at_the_stated_sizes(atlas):
     onsets = families.onsets(atlas, 0)
     for k, first in ONSETS.items():
