@@ -55,9 +55,9 @@ RECORD_COPIES, COVARIANCES_PER_STEP = 4, 100
 # for ReLU and 3 to 10 for erf, at K + M = 2 to 6.
 BYTES_PER_QUADRUPLE = 40
 
-# Calls by a Jacobian that is not optimized: optimization takes 0.4 to 3 s, and saves at most 1 ms
-# of a call for up to four units.
-UNOPTIMIZED_JACOBIANS = 1000
+# Calls by a Jacobian that is not optimized.  For ReLUs, optimization takes some 2.5 s, and saves
+# nothing of a call with two units, 0.1 ms with three, and 1 ms with four.
+UNOPTIMIZED_JACOBIANS = 10_000
 
 LearningRate = float | Callable[[Any], Any] | ArrayLike
 
@@ -221,7 +221,11 @@ def _evolved(
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
     limit = isinstance(rate, Rate) and rate.limit
     learns = 0.0 if rate.readout is None else 1.0
-    flows = [Flow(each, method, limit=limit, batch=batch, readout_rate=learns) for each in listed]
+    flow_of = {
+        key: Flow(each, method, limit=limit, batch=batch, readout_rate=learns)
+        for key, each in {id(each): each for each in listed}.items()
+    }
+    flows = [flow_of[id(each)] for each in listed]  # equal scenarios of a sweep are one object
     flow = Flows(flows) if isinstance(scenarios, list) else flows[0]
     Q, R, T = map(np.asarray, (start.Q, start.R, start.T))
     if runs:

@@ -140,8 +140,9 @@ def _joint_calls(function: str, calls: Sequence[Any], numbers: Sequence[int]) ->
     if function != "online.evolve":
         return [[number] for number in numbers]
     groups: dict[Hashable, list[int]] = defaultdict(list)
+    programs: dict[int, str] = {}
     for number in numbers:
-        groups[_joint_key(calls[number]) or number].append(number)
+        groups[_joint_key(calls[number], programs) or number].append(number)
     return [
         some[first : first + size]
         for some in groups.values()
@@ -155,7 +156,7 @@ def _results(task: Task, calls: Sequence[dict[str, Any]]) -> xr.Dataset | list[A
 
     A joint call returns a Dataset along ``point``, other calls return a list of results.
     """
-    if task.function == "online.evolve" and _joint_key(calls[0]) is not None:
+    if task.function == "online.evolve" and _joint_key(calls[0], {}) is not None:
         runs = _attempt(lambda: evolved(calls, task.keep))
         if not isinstance(runs, str):
             part = _attempt(lambda: selected_runs(runs, task.keep))
@@ -186,9 +187,12 @@ def _listed(results: xr.Dataset | list[Any]) -> list[Any]:
     return [results.isel({POINT: 0}, drop=True).drop_vars(FAILURE)]
 
 
-def _joint_key(call: Mapping[str, Any]) -> Hashable:
+def _joint_key(call: Mapping[str, Any], programs: dict[int, str]) -> Hashable:
     """Return a key that is equal for calls of `evolve` that are joined; None for calls with several
     runs.
+
+    programs: a cache of `program_of` by the identity of scenarios and starts, which have to exist
+        as long as the cache.
     """
     from tutelage.model.teachers import decorrelates
 
@@ -199,11 +203,15 @@ def _joint_key(call: Mapping[str, Any]) -> Hashable:
         return None
     if any(call.get(name) is not None for name in NAMES):  # schedules, which `evolve_each` lacks
         return None
-    own = {name: call[name] for name in ("scenario", "start")}
-    own |= {name: call[name] for name in RATES if name in call}
+    for value in (scenario, start):
+        if id(value) not in programs:
+            programs[id(value)] = program_of({"value": value})
+    rates = {name: call[name] for name in RATES if name in call}
+    own = ("scenario", "start", *rates)
     others = {name: identity(x) for name, x in call.items() if name not in own}
     drifts = decorrelates(scenario.drift, scenario.T)
-    return program_of(own), drifts, json.dumps(others, sort_keys=True)
+    of_parts = (programs[id(scenario)], programs[id(start)], program_of(rates))
+    return of_parts, drifts, json.dumps(others, sort_keys=True)
 
 
 def _runs_at_once(call: Mapping[str, Any]) -> int:

@@ -46,7 +46,11 @@ def with_parts(scenario: Any, parts: Mapping[str, Any], known: Scenarios | None 
         key = (id(scenario), *((name, id(x)) for name, x in others.items()))
         if key not in known:
             known[key] = with_parts(scenario, others)
-        return known[key].with_numbers(numbers)
+        # Points with equal numbers share one scenario, which is described and prepared once.
+        with_numbers = (key, repr(numbers))
+        if with_numbers not in known:
+            known[with_numbers] = known[key].with_numbers(numbers)
+        return known[with_numbers]
     if not parts:
         return scenario
     kind = type(scenario)
