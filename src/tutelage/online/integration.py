@@ -50,6 +50,9 @@ NOISE = 10.0
 # kinks, by another call, after the state has been moved into the set of covariances.
 STILL_LEARNING = 1000.0
 FINEST = 1e-14
+# With smooth units the tolerance decreases to FINEST as the square of the rates does, to which the
+# generalization error is proportional: at once, the fast modes need 48 short steps to decay.
+SHARE_OF_SQUARED_PACE = 0.03
 # A run at rest is on a plateau if a disturbance grows faster than this.
 GROWS = 1e-9
 
@@ -451,9 +454,10 @@ def _integrated(
         return jnp.maximum(fastest, teachers.max_rate(t)) / rate.at(t).unit
 
     def tolerance_of(now: IntegratorState) -> Array:
-        """Return FINEST for runs at rest; before the first step the pace is unknown."""
-        at_rest = pace_of(now.t, now.slopes[stepping.LAST]) < AT_REST * tolerance
-        return jnp.where(at_rest & (now.h > 0), FINEST, tolerance)
+        """Return a finer tolerance for runs at rest; before the first step the pace is unknown."""
+        pace = pace_of(now.t, now.slopes[stepping.LAST])
+        finer = jnp.clip(SHARE_OF_SQUARED_PACE * pace**2, FINEST, tolerance)
+        return jnp.where((pace < AT_REST * tolerance) & (now.h > 0), finer, tolerance)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
         T, pace = teachers.at(t), pace_of(t, slope)
