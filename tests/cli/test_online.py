@@ -239,6 +239,7 @@ def test_the_landscape_is_printed_saved_and_drawn_in_place_of_a_run(run, tmp_pat
     [
         (("--activation", "linear"), "--activation", "--activation relu"),
         (("--weight-decay", "0.1"), "--landscape", "--fixed-points"),
+        (("--learning-rate", "0.3"), "--learning-rate", "--fixed-points"),
         (("--readout", "1,0"), "--readout", "--readout 1,1"),
     ],
 )

@@ -23,6 +23,7 @@ CRITICAL = {
     "loses_stability": "final state unstable above",
     "diverges": "norms diverge above",
 }
+LEARNING_RATE = 1.0
 # Hints of `tl.online.landscape`, and the option and the hint of this command for each.
 LANDSCAPE_HINTS = {
     "tl.ReLU(), tl.Erf() or tl.GELU()": ("--activation", "--activation relu"),
@@ -50,7 +51,7 @@ def online(
             metavar="ETA",
             help=("Learning rate; 0: the limit of small rates, time in units of 1/ETA."),
         ),
-    ] = 1.0,
+    ] = LEARNING_RATE,
     until: options.Until = 100.0,
     teacher_norms: options.TeacherNorms = None,
     start_q: options.StartQ = None,
@@ -120,6 +121,9 @@ def online(
         numbers,
     )
     if landscape is not None:
+        if learning_rate not in (0, LEARNING_RATE):
+            received, allowed = f"{learning_rate:g}", "--landscape is the limit of small rates"
+            raise InputError("--learning-rate", received, allowed, "--fixed-points instead of it")
         _show_landscape(files, scenario, landscape, checkpoint, as_json)
         return
     start = options.start(scenario, start_q, start_r)
@@ -260,7 +264,7 @@ def _landscape_table(minima: "xr.Dataset") -> "Table":
             str(one["family"].item()),
             f"{float(one['generalization_error']):.8f}",
             f"{float(one['multiplicity']):.6g}",
-            f"{min(h):.6f}",
+            f"{min(h):z.6f}",
             f"{float(one['share']):.4f} ± {float(one['share_error']):.4f}",
         )
     starts, d = minima.attrs["starts"], minima.attrs["start_dimension"]
