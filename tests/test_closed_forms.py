@@ -193,14 +193,15 @@ def test_pairs_of_mixed_units_are_their_series(g, h):
     assert np.allclose(pair.first(covariances), first, rtol=0, atol=ROUNDING)
 
 
-def test_averages_of_a_bent_unit_with_a_constant_are_those_of_quadrature():
-    g = MIXED[1]
+@pytest.mark.parametrize(
+    ("kind", "size"), [("i2", 2), pytest.param("i3", 3, marks=pytest.mark.slow)]
+)
+def test_averages_of_a_bent_unit_with_a_constant_are_those_of_quadrature(kind, size):
+    g, average = MIXED[1], getattr(tl.averages, kind)
     assert type(chosen(None, (g, g))) is Orthant
-    for kind, size in (("i2", 2), ("i3", 3)):
-        average = getattr(tl.averages, kind)
-        exact = average(g, covariance(size), return_error=True)
-        other = average(g, covariance(size), method="quadrature", return_error=True)
-        assert abs(exact.value - other.value) <= exact.error + other.error, kind
+    exact = average(g, covariance(size), return_error=True)
+    other = average(g, covariance(size), method="quadrature", return_error=True)
+    assert abs(exact.value - other.value) <= exact.error + other.error
 
 
 def test_units_that_no_exact_method_has_are_left_to_one_that_has_them():

@@ -28,7 +28,9 @@ def test_batches_keep_their_shape(kind, batch, activation):
     assert estimate.value.dtype == np.float64
 
 
-@pytest.mark.parametrize("kind", ["i2", "i3", pytest.param("i4", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind", ["i2", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("i3", "i4"))]
+)
 def test_compiled_and_mapped_calls_are_the_same(kind):
     """Batched by an axis or by vmap, inside jit or outside."""
     average, size = AVERAGES[kind]

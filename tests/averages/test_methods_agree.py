@@ -88,7 +88,7 @@ SMOOTH = [
     (tl.Swish(), tl.ReLU()),
 ]
 # I4 of such units is in `test_quadrature.py`, to more digits.
-FAST_SMOOTH = [("i3", SMOOTH[0])]
+FAST_SMOOTH = [("i2", SMOOTH[0])]
 
 
 @pytest.mark.parametrize(
