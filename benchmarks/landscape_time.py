@@ -19,10 +19,10 @@ from tutelage.online.stationary.landscape_descent import Atlas
 from tutelage.online.stationary.landscape_families import family_count
 
 CASES = {
-    "ReLU": ["6x6", "12x12", "13x12", "12x24", "20x20", "30x30", "40x40"],
-    "Erf": ["6x6", "12x12", "13x12", "12x24", "20x20", "30x30"],
+    "ReLU": ["6x6", "12x12", "13x12", "12x24", "20x20", "30x30"],
+    "Erf": ["6x6", "12x12", "13x12", "12x24", "20x20"],
     "GELU": ["6x6", "12x12", "13x12", "20x20"],
-    "Tanh": ["2x2", "3x3", "4x4"],
+    "Tanh": ["2x2", "3x3"],
 }
 
 
