@@ -197,7 +197,7 @@ def _check_time(scenario: Scenario) -> None:
             str(K),
             f"the {families} symmetric families of {M} teachers would take about "
             f"{hours(K):.0f} hours, and at most {MAX_HOURS:g} are allowed",
-            f"{smaller}, or tl.online.evolve from one start",
+            smaller,
         )
 
 
