@@ -166,6 +166,18 @@ def test_the_limit_of_small_rates_is_the_limit():
     assert np.all(np.abs(small.Q / eta - limit.Q - eta * deltas) <= 1e-12)
 
 
+def test_relu_and_leaky_relu_share_their_programs():
+    """The ReLU is the leaky ReLU of slope 0."""
+
+    def flow(unit):
+        return Flow(tl.Scenario(tl.Committee(2, unit), tl.Committee(3, unit)))
+
+    relu, same, leaky = map(flow, (tl.ReLU(), tl.LeakyReLU(0.0), tl.LeakyReLU(0.2)))
+    assert jax.tree.structure(relu) == jax.tree.structure(leaky)
+    for x, y in zip(*map(jax.tree.leaves, (relu, same)), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
 def test_weight_decay_shrinks():
     o, eta = random_overlaps(2, 2, seed=7), np.float64(0.5)
     plain, decaying = (

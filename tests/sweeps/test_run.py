@@ -3,6 +3,8 @@
 import contextlib
 import inspect
 import math
+import subprocess
+import sys
 from typing import get_type_hints
 
 import numpy as np
@@ -400,3 +402,15 @@ def test_a_number_is_a_part_of_the_scenario_and_a_schedule_an_argument():
     for name in ("R", "Q"):  # both to the tolerance of the integration
         exact, result = constant[name].squeeze(), schedule[name].squeeze()
         np.testing.assert_allclose(result, exact, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_a_sweep_does_not_import_dask():
+    """xarray imports it, 0.3 CPU s, for each variable that it inspects."""
+    code = (
+        "import sys, tutelage as tl\n"
+        "over = {'tolerance': [0.1, 0.2]}\n"
+        "tl.sweeps.run(tl.spectra.negative_fraction, over, eigenvalues=[-1.0, 2.0], workers=1)\n"
+        "assert 'xarray' in sys.modules and 'dask' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -118,8 +118,14 @@ def stacked(results: Sequence[xr.Dataset | Numbers | str]) -> xr.Dataset:
     for number, result in enumerate(results):
         groups[_signature(result)].append(number)
     blocks = [_block([results[number] for number in members]) for members in groups.values()]
-    order = np.argsort([number for members in groups.values() for number in members], kind="stable")
-    return joined(blocks).isel({POINT: order})
+    return sorted_points(joined(blocks), [n for members in groups.values() for n in members])
+
+
+def sorted_points(table: xr.Dataset, numbers: Sequence[int]) -> xr.Dataset:
+    """Sort the points of a table by their numbers; sorted ones are not copied."""
+    if numbers == sorted(numbers):
+        return table
+    return table.isel({POINT: np.argsort(numbers, kind="stable")})
 
 
 def _signature(result: xr.Dataset | Numbers | str) -> Hashable:
@@ -136,12 +142,12 @@ def _signature(result: xr.Dataset | Numbers | str) -> Hashable:
 def _block(results: Sequence[Any]) -> xr.Dataset:
     """Stack results of equal shapes, or failures."""
     if isinstance(results[0], str):
-        return xr.Dataset({FAILURE: (POINT, np.array(results, dtype=str))})
+        return xr.Dataset({FAILURE: array_variable((POINT,), np.array(results, dtype=str))})
     failure = {FAILURE: no_failures(len(results))}
     first = results[0]
     if isinstance(first, dict):
         every = {
-            name: ((POINT, *dims), np.stack([one[name][1] for one in results]))
+            name: array_variable((POINT, *dims), np.stack([one[name][1] for one in results]))
             for name, (dims, _) in first.items()
         }
         return xr.Dataset({**every, **failure})

@@ -26,7 +26,15 @@ from tutelage.model import Overlaps, Scenario
 from tutelage.model.numbers import NAMES
 from tutelage.runs.programs import program_of
 from tutelage.runs.public_names import public_function
-from tutelage.sweeps.combine import FAILURE, as_dataset, joined, no_failures, stacked, variables
+from tutelage.sweeps.combine import (
+    FAILURE,
+    as_dataset,
+    joined,
+    no_failures,
+    sorted_points,
+    stacked,
+    variables,
+)
 from tutelage.sweeps.points import POINT, identity
 from tutelage.sweeps.scenarios import NETWORKS, PARTS, Scenarios, with_parts
 from tutelage.sweeps.selection import Last, selected, selected_runs
@@ -71,10 +79,7 @@ def computed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> xr.
     if single:
         blocks.append(stacked(list(single.values())))
         order += single
-    together = joined(blocks)
-    if order == sorted(order):
-        return together
-    return together.isel({POINT: np.argsort(order, kind="stable")})
+    return sorted_points(joined(blocks), order)
 
 
 def timed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[xr.Dataset, float]:
