@@ -68,7 +68,7 @@ def test_so_it_does_with_units_of_every_kind(student, teacher, start, monkeypatc
     one = study({"learning_rate": [0.4], "label_noise": [0.2]}, **fixed)
     part = every.sel(learning_rate=[0.4], label_noise=[0.2]).drop_attrs()
     xr.testing.assert_identical(part, one.drop_attrs())
-    monkeypatch.setattr(groups, "GROWS", 1)
+    monkeypatch.setattr(groups, "MAX_GROWTH", 1)
     backwards = {name: values[::-1] for name, values in over.items()}
     second = study(backwards, **fixed).sel(over)
     xr.testing.assert_identical(second.drop_attrs(), every.drop_attrs())
