@@ -104,7 +104,7 @@ def test_it_makes_steps_of_an_optimizer(run):
 @pytest.mark.slow
 def test_it_finds_the_best_schedule(run, tmp_path):
     file = tmp_path / "best.nc"
-    code, out, _ = run(*SMALL, "--best-error", "0.01", "--out", str(file))
+    code, out, _ = run(*SMALL[:-2], "--best-error", "0.01", "--out", str(file))
     assert code == 0 and "is reached first at α" in out and "certificate" in out
     curve = results.load(file)
     assert {"learning_rate", "generalization_error", "R", "Q"} <= set(curve)
@@ -156,6 +156,8 @@ def test_it_finds_fixed_points_and_critical_learning_rates(run):
         (["--optimizer", "muon", "--critical"], "--critical: got it and --optimizer, but it is"),
         (["--best-error", "1e-3", "--momentum", "0.9"], "--momentum: got it and --best-error"),
         (["--optimizer", "muon", "--batch", "2"], "--batch: got 2, but steps with large batches"),
+        (["--best-error", "1e-3", "--until", "9"], "--until: got 9.0, but --best-error does not"),
+        (["--large-batch", "2", "--tolerance", "1e-5"], "--tolerance: got 1e-05, but --large"),
         (["--best-error", "1e-9"], "--best-error: got 1e-09, but it has to be at least 1e-07"),
         (["--optimizer", "muon", "--learning-rate", "0"], "--learning-rate: got 0, but learning"),
         (["--large-batch", "0"], "--large-batch: got 0, but it has to be greater than 0"),
@@ -239,7 +241,8 @@ def test_the_landscape_is_printed_saved_and_drawn_in_place_of_a_run(run, tmp_pat
     [
         (("--activation", "linear"), "--activation", "--activation relu"),
         (("--weight-decay", "0.1"), "--landscape", "--fixed-points"),
-        (("--learning-rate", "0.3"), "--learning-rate", "--fixed-points"),
+        (("--learning-rate", "0.3"), "--learning-rate", "the command without"),
+        (("--start-q", "0.1"), "--start-q", "the command without"),
         (("--readout", "1,0"), "--readout", "--readout 1,1"),
     ],
 )

@@ -23,7 +23,16 @@ CRITICAL = {
     "loses_stability": "final state unstable above",
     "diverges": "norms diverge above",
 }
-LEARNING_RATE = 1.0
+LEARNING_RATE, UNTIL, START_R, TOLERANCE = 1.0, 100.0, "1e-3", 1e-9
+# The settings that kinds of computation do not use.
+UNUSED = {
+    "--landscape": (
+        "--learning-rate", "--until", "--start-q", "--start-r", "--batch", "--readout-rate",
+        "--tolerance",
+    ),
+    "--best-error": ("--learning-rate", "--until", "--tolerance"),
+    "--large-batch": ("--tolerance",),
+}  # fmt: skip
 # Hints of `tl.online.landscape`, and the option and the hint of this command for each.
 LANDSCAPE_HINTS = {
     "tl.ReLU(), tl.Erf() or tl.GELU()": ("--activation", "--activation relu"),
@@ -52,10 +61,10 @@ def online(
             help=("Learning rate; 0: the limit of small rates, time in units of 1/ETA."),
         ),
     ] = LEARNING_RATE,
-    until: options.Until = 100.0,
+    until: options.Until = UNTIL,
     teacher_norms: options.TeacherNorms = None,
     start_q: options.StartQ = None,
-    start_r: options.StartR = "1e-3",
+    start_r: options.StartR = START_R,
     numbers: options.Numbers = None,
     readout: options.Readout = None,
     teacher_readout: options.TeacherReadout = None,
@@ -84,7 +93,7 @@ def online(
     best_error: optimizers.BestError = None,
     tolerance: Annotated[
         float, typer.Option(help="Error tolerance of the integration per step.")
-    ] = 1e-9,
+    ] = TOLERANCE,
     as_json: options.Json = False,
     out: options.Out = None,
     plot: options.Plot = None,
@@ -108,6 +117,23 @@ def online(
             "--critical": critical or None,
         },
     )
+    settings: dict[str, tuple[Any, Any]] = {
+        "--learning-rate": (learning_rate, LEARNING_RATE),
+        "--until": (until, UNTIL),
+        "--start-q": (start_q, None),
+        "--start-r": (start_r, START_R),
+        "--batch": (batch, 1),
+        "--readout-rate": (readout_rate, 0.0),
+        "--tolerance": (tolerance, TOLERANCE),
+    }
+    _check_unused(
+        {
+            "--landscape": landscape is not None,
+            "--best-error": best_error is not None,
+            "--large-batch": not (large_batch is optimizer is momentum is None),
+        },
+        settings,
+    )
     continues = landscape is not None or best_error is not None
     if checkpoint is not None and not continues:
         allowed = "only the long searches of --landscape and --best-error continue from a file"
@@ -121,9 +147,6 @@ def online(
         numbers,
     )
     if landscape is not None:
-        if learning_rate not in (0, LEARNING_RATE):
-            received, allowed = f"{learning_rate:g}", "--landscape is the limit of small rates"
-            raise InputError("--learning-rate", received, allowed, "--fixed-points instead of it")
         _show_landscape(files, scenario, landscape, checkpoint, as_json)
         return
     start = options.start(scenario, start_q, start_r)
@@ -137,6 +160,21 @@ def online(
         if sweep_learning_rate is not None:
             rates = options.grid("--sweep-learning-rate", sweep_learning_rate, "0.1:1.2:12")
         _show_curves(files, task, rates, tolerance, (fixed_points, critical), as_json)
+
+
+def _check_unused(kinds: dict[str, bool], settings: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse settings that the chosen kind of computation does not use.
+
+    kinds: whether each kind is computed.
+    settings: values and defaults of options.
+    """
+    for kind in (kind for kind, is_computed in kinds.items() if is_computed):
+        for name in UNUSED[kind]:
+            value, default = settings[name]
+            is_limit = kind == "--landscape" and name == "--learning-rate" and value == 0
+            if value != default and not is_limit:
+                allowed = f"{kind} does not use it"
+                raise InputError(name, f"{value}", allowed, f"the command without {name}")
 
 
 class Task(NamedTuple):
