@@ -38,7 +38,8 @@ os.environ["MPLBACKEND"] = "Agg"  # pictures go to no window
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 progress.FIRST_LINE_SECONDS = 1e6  # output does not depend on the speed of the machine
-MAX_BYTES = 3e9  # of a test process, before it forgets its compiled programs
+# Of each of two test processes, before it forgets its compiled programs, which takes five seconds.
+MAX_BYTES = psutil.virtual_memory().total / 5
 gc.set_threshold(200_000)  # hardly anything that JAX makes while it traces is garbage
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
