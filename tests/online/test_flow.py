@@ -1,6 +1,7 @@
 """The equations against their definition, by sampling fields; limits; two routes to each sum."""
 
 import math
+from functools import partial
 
 import equinox as eqx
 import numpy as np
@@ -10,7 +11,7 @@ from reference import erf_four_point
 from scenarios import between, random_overlaps, to_vector
 
 import tutelage as tl
-from tutelage._jax import jax, jnp
+from tutelage._jax import ROUNDED_ALONE, jax, jnp
 from tutelage.averages import Hermite, Orthant
 from tutelage.averages.methods import ErfClosedForm
 from tutelage.model.layout import unchecked
@@ -225,13 +226,13 @@ def test_error_functions_are_the_same_in_a_loop(K, M, monkeypatch):
 
 @pytest.mark.parametrize("K", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_right_hand_sides_of_erf_have_the_same_bits_in_any_batch(K):
-    """Alone and among 2, 3, 8 and 16 states; the newer code generator is used for long loops."""
+    """Alone and among 2, 3, 8 and 16 states, with the compiler options of several runs."""
     states = [random_overlaps(K, K, seed=seed) for seed in range(16)]
     moments = Flow(between(states[0], tl.Erf(), tl.Erf())).moments
     Q, R = (np.stack([np.asarray(getattr(o, name)) for o in states]) for name in ("Q", "R"))
     T = np.asarray(states[0].T)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=ROUNDED_ALONE)
     def both(Q, R):
         o = unchecked(Q, R, jnp.broadcast_to(T, (len(Q), K, K)))
         return moments.first_order(o), moments.second_order(o)

@@ -416,8 +416,9 @@ def test_every_section_has_a_figure_and_numbers_with_errors(tmp_path):
             # Counts have no error; the error of a solution, and of a run that never happens, is 0.
             counted = float(row.computed).is_integer()
             assert row.uncertainty > 0 or counted
-            # That width does not help from a large start is a difference of 0.
-            near_zero = counted or entry.section.name == "starts"
+            # That width does not help from a large start is a difference of 0, and where the
+            # error is lowest replica symmetry is marginally stable: Λ = 0.
+            near_zero = counted or entry.section.name == "starts" or "replicon" in row.item
             assert row.uncertainty < abs(row.computed) or near_zero
 
 

@@ -133,7 +133,7 @@ def test_a_network_that_is_stuck_has_a_layer_that_is_dead():
             θ = shape(jnp.asarray(run["final_parameters"].values[number]))
             a, opened = jnp.asarray(data.inputs), []
             for W, b in zip(θ.weights[:-1], θ.biases[:-1], strict=True):
-                a = jnp.maximum(a @ W + b, 0.0)
+                a = jnp.maximum(a @ W + b[None], 0.0)
                 opened.append(bool(jnp.any(a > 0)))
             dead += not all(opened)
         assert dead > 0.9 * len(stuck)
