@@ -146,7 +146,7 @@ def branch(slope, until=1.1):
     [
         (symmetric, [{"eta": 0.7}, {"tolerance": 1e-8}, {"noise": 0.1}]),
         (states, [{"load": 6.0}, {"units": 5}]),
-        (transitions, [{"units": 5}]),
+        pytest.param(transitions, [{"units": 5}], marks=pytest.mark.slow),
         pytest.param(minima, [{"load": 6.0}], marks=pytest.mark.slow),
         pytest.param(sample, [{"load": 6.0}], marks=pytest.mark.slow),
         pytest.param(fixed_point, [{"eta": 0.6}], marks=pytest.mark.slow),

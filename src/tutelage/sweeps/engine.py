@@ -24,8 +24,8 @@ Values = Callable[[Group], list[tuple[str, dict[str, Any]]]]
 Work = Callable[[Group], tuple[Callable[..., tuple[Any, float]], tuple]]
 # Groups per worker: one running and one waiting.  Long groups do not wait at a busy worker.
 GROUPS_PER_WORKER, LONG_GROUPS_PER_WORKER = 2, 1
-# Interval at which the list of workers is read.
-POLL_SECONDS = 1.0
+# Intervals at which the list of workers is read, with work and while none has started.
+POLL_SECONDS, START_POLL_SECONDS = 1.0, 0.05
 # A group is given up after this many workers that computed it were killed or ran out of memory.
 MAX_LOST_WORKERS = 3
 KILLED = (
@@ -107,7 +107,7 @@ def _on_workers(
                 yield group, None
         _give(connection, queue, work, present, given, per_worker)
         if not given:  # no worker has connected yet
-            time.sleep(POLL_SECONDS)
+            time.sleep(START_POLL_SECONDS)
             continue
         for future in connection.wait(given, POLL_SECONDS):
             group, _ = given.pop(future)

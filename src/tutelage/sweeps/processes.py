@@ -18,7 +18,7 @@ from typing import Any
 
 from tutelage._checks import InputError
 from tutelage._memory import GIB, available_memory
-from tutelage.runs import worker_pool
+from tutelage.runs import program_store, worker_pool
 from tutelage.runs.worker_pool import START, Answer, Worker
 from tutelage.runs.worker_process import Request, answer_requests
 
@@ -144,12 +144,15 @@ def _name(worker: Worker) -> str:
 def environment(folder: Path) -> dict[str, str]:
     """Return the environment variables of workers.
 
-    folder: for compiled programs, which the workers share.
+    Workers share the compiled programs that this package stores for every process.  Without that
+    store JAX keeps programs in the folder.
     """
-    cache = os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(folder / "compiled")
     # On a GPU each worker takes memory as it needs it, instead of most of the memory at its start.
     preallocate = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    shared = {"JAX_COMPILATION_CACHE_DIR": cache, "XLA_PYTHON_CLIENT_PREALLOCATE": preallocate}
+    shared = {"XLA_PYTHON_CLIENT_PREALLOCATE": preallocate}
+    if not program_store.is_on():
+        cache = os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(folder / "compiled")
+        shared["JAX_COMPILATION_CACHE_DIR"] = cache
     return {**ONE_THREAD, **shared}
 
 

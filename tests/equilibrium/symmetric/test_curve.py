@@ -16,7 +16,7 @@ from tutelage.equilibrium.symmetric.tracing import grid, step_by_step
 @pytest.mark.parametrize(
     ("g", "K", "loads"),
     [
-        (tl.Erf(), 5, [30.0, 45.0, 50.0, 70.0]),
+        pytest.param(tl.Erf(), 5, [30.0, 45.0, 50.0, 70.0], marks=pytest.mark.slow),
         (tl.ReLU(), 3, [5.0, 6.248, 6.3, 12.0]),
         (tl.Erf(), math.inf, [50.0, 62.0, 80.0]),
         (tl.Swish(), 2, [5.0, 9.0, 20.0]),
