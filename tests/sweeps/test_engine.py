@@ -5,7 +5,8 @@ import itertools
 
 import pytest
 
-from tutelage.sweeps import cluster, engine
+from tutelage.runs import program_store
+from tutelage.sweeps import cluster, engine, processes
 from tutelage.sweeps.groups import Queue
 
 
@@ -99,3 +100,12 @@ def test_points_that_wait_behind_one_that_ends_its_workers_are_computed(computed
     results, ended = computed(8, deadly, 1)
     assert {number for number, result in results.items() if result is None} == deadly
     assert [ended.count((number,)) for number in sorted(deadly)] == [engine.MAX_LOST_WORKERS] * 4
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_workers_use_the_stored_programs_and_without_them_the_cache_of_jax(
+    is_on, tmp_path, monkeypatch
+):
+    """JAX's own cache switches the store off."""
+    monkeypatch.setattr(program_store, "is_on", lambda: is_on)
+    assert ("JAX_COMPILATION_CACHE_DIR" in processes.environment(tmp_path)) is not is_on

@@ -208,7 +208,7 @@ def _values_jvp(moments: MomentList, primals: tuple[Any, ...], tangents: tuple[A
 
 
 def one_by_one(C: Float[Array, "... n n"], moments: MomentList) -> Float[Array, "... moments"]:
-    """Compute all moments, each by formulas of its own."""
+    """Compute all moments one by one: no intermediate result is shared."""
     unit, amplitude = shared.normalized(C)
     parts = [
         _plain_moment(kind, C, fields)
