@@ -182,9 +182,9 @@ def test_streamed_networks_end_as_the_copied_code_does():
     parts = [event["done"] for name, event in events if name == "progress"]
     assert parts == [0, 30_000, 60_000]
     last = [event for name, event in events if name == "traces" and event["panel"] == "error"][-1]
-    shown = {trace["name"]: trace for trace in last["traces"]}
+    shown = {trace.name: trace for trace in last["traces"]}
     runs = executed(online.python_of_runs(state))["runs"]
-    assert np.array_equal(shown["ε_g, run 2"]["y"], runs["generalization_error"].values[1])
+    assert np.array_equal(shown["ε_g, run 2"].y, runs["generalization_error"].values[1])
 
 
 def test_networks_need_a_learning_rate_and_have_limits():

@@ -7,7 +7,7 @@ occurs.
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -103,6 +103,7 @@ def estimate(label: str, symbol: str, value: Any, reason: str | None = None) -> 
 
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def lowered(text: str) -> str:
@@ -114,34 +115,41 @@ def lowered(text: str) -> str:
     return re.sub(r"_(\d+)", lambda match: match[1].translate(SUBSCRIPTS), text)
 
 
-def trace_of(trace: Trace) -> dict[str, Any]:
-    """Return a trace as a dictionary."""
-    return asdict(trace)
+def as_json(picture: Picture | dict[str, Any], **more: object) -> bytes:
+    """Return a picture or another answer as JSON in UTF-8.
 
-
-def plain(value: object) -> Any:
-    """Convert to types that JSON supports: lists, and null for NaN and infinity.
-
-    >>> plain({"x": np.array([1.0, np.nan]), "y": (True, "a")})
-    {'x': [1.0, None], 'y': [True, 'a']}
+    >>> as_json({"x": np.array([1.0, np.nan]), "y": (True, "a")})
+    b'{"x": [1.0, null], "y": [true, "a"]}'
     """
-    if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
+    content = picture if isinstance(picture, dict) else vars(picture)
+    return _json({**content, **more}, {}).encode()
+
+
+def _json(value: object, texts: dict[int, str]) -> str:
+    """Return a value as JSON, with null for NaN and infinity.
+
+    Writing the digits of numbers takes most of the time.  Traces share the array of times, whose
+    digits are written once.
+
+    texts: the JSON of each array so far, by its identity.
+    """
     if isinstance(value, np.ndarray):
-        if value.dtype.kind == "f" and not np.all(np.isfinite(value)):
-            return plain(value.tolist())
-        return value.tolist()
+        if id(value) not in texts:
+            texts[id(value)] = _json_of_array(value)
+        return texts[id(value)]
+    if is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        parts = (f"{_encode(str(name))}: {_json(part, texts)}" for name, part in value.items())
+        return f"{{{', '.join(parts)}}}"
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return f"[{', '.join([_json(part, texts) for part in value])}]"
     if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+        value = value.item()
+    return _encode(None if isinstance(value, float) and not math.isfinite(value) else value)
 
 
-def as_json(picture: Picture | Any, **more: object) -> bytes:
-    """Return a picture or another answer as JSON in UTF-8."""
-    content = asdict(picture) if not isinstance(picture, dict) else picture
-    text = json.dumps(plain({**content, **more}), ensure_ascii=False, allow_nan=False)
-    return text.encode()
+def _json_of_array(values: np.ndarray) -> str:
+    if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
+        values = np.where(np.isfinite(values), values, None)  # type: ignore[call-overload]
+    return _encode(values.tolist())

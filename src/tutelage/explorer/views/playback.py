@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tutelage._checks import InputError
 from tutelage.explorer import files
 from tutelage.explorer.parameters import Parameter, State, integer
-from tutelage.explorer.pictures import Axis, LabelledNumber, Panel, Picture, Trace, trace_of
+from tutelage.explorer.pictures import Axis, LabelledNumber, Panel, Picture, Trace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,7 +142,7 @@ def _frames(
         labels = [f"epoch {int(one['epoch'][i])}" for i in epochs]
         picture.frames = [{"label": label, "traces": {}} for label in labels]
     for frame, i in zip(picture.frames, epochs, strict=True):
-        frame["traces"][panel] = [trace_of(trace) for trace in traces(one.isel(epoch=i))]
+        frame["traces"][panel] = traces(one.isel(epoch=i))
 
 
 def _thinned(*values: "np.ndarray") -> "list[np.ndarray]":

@@ -1,7 +1,10 @@
 """Picture of on-line learning: error and overlaps over α, and the outcome of the run."""
 
 from collections.abc import Container
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tutelage.explorer.parameters import State
 from tutelage.explorer.pictures import Axis, LabelledNumber, Panel, Picture, Trace, lowered
@@ -9,8 +12,6 @@ from tutelage.explorer.views.online.setting import dataset
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from tutelage.model.layout import Block
 
 OVERLAPS = {"R": "overlap with a teacher", "Q": "overlap of students"}
 
@@ -32,8 +33,8 @@ def _time_axis(state: State) -> Axis:
 def _panels(run: "xr.Dataset", state: State) -> list[Panel]:
     time = run["time"].values
     x, errors = _time_axis(state), run["generalization_error"].values
-    below = float(run.attrs["integration_error"])
-    error = Trace("ε_g", "error", time, [float(e) if e > below else None for e in errors])
+    is_accurate = errors > run.attrs["integration_error"]
+    error = Trace("ε_g", "error", time, np.where(is_accurate, errors, np.nan))
     panels = [
         Panel("error", "Generalization error", _describe_error(run), x,
               Axis("ε_g, generalization error", "ε_g", "log", ("linear", "log")), [error]),
@@ -49,33 +50,26 @@ def _panels(run: "xr.Dataset", state: State) -> list[Panel]:
     return panels
 
 
-def block_traces(
-    run: "xr.Dataset", names: Container[str], of: str = "", **how: object
-) -> list[Trace]:
+def block_traces(run: "xr.Dataset", names: Container[str], of: str = "", **how: Any) -> list[Trace]:
     """Return a curve for every entry of the given blocks, with standard errors if they exist."""
     from tutelage.model.layout import BLOCKS
 
-    return [
-        _trace(run, block, entry, member, of, **how)
-        for block in BLOCKS if block.name in names
-        for member, entry in enumerate(block.entries(run.sizes))
-    ]  # fmt: skip
-
-
-def _trace(run: "xr.Dataset", block: "Block", entry: tuple[int, ...], member: int, of: str,
-           **how: Any) -> Trace:  # fmt: skip
-    at: Any = (slice(None), *entry)
-    if f"{block.name}_standard_error" in run:
-        how["error"] = run[f"{block.name}_standard_error"].values[at]
-    name = lowered(block.label(entry, run.sizes)) + of
-    x, y = run["time"].values, run[block.name].values[at]
-    return Trace(name, block.symbol, x, y, member, **how)
+    time, traces = run["time"].values, []
+    for block in (block for block in BLOCKS if block.name in names):
+        values, error = run[block.name].values, f"{block.name}_standard_error"
+        errors = run[error].values if error in run else None
+        for member, entry in enumerate(block.entries(run.sizes)):
+            at: Any = (slice(None), *entry)
+            name, bars = block.label(entry, run.sizes), None if errors is None else errors[at]
+            curve = Trace(lowered(name) + of, block.symbol, time, values[at], member, error=bars)
+            traces.append(replace(curve, **how))
+    return traces
 
 
 def _describe_error(run: "xr.Dataset") -> str:
-    first, last = (float(run["generalization_error"][i]) for i in (0, -1))
-    words = f"The generalization error over α goes from {first:.4g} to {last:.4g}"
-    return f"{words}; the run has {run.attrs['outcome']} at α = {run.attrs['ended_at']:.4g}."
+    errors, attrs = run["generalization_error"].values, run.attrs
+    words = f"The generalization error over α goes from {errors[0]:.4g} to {errors[-1]:.4g}"
+    return f"{words}; the run has {attrs['outcome']} at α = {attrs['ended_at']:.4g}."
 
 
 def _describe_overlaps(run: "xr.Dataset") -> str:
@@ -86,8 +80,8 @@ def _describe_overlaps(run: "xr.Dataset") -> str:
 def _numbers(run: "xr.Dataset") -> list[LabelledNumber]:
     from tutelage.model.layout import BLOCKS
 
-    last = run.isel(time=-1)
-    error, noise = float(last["generalization_error"]), float(run.attrs["integration_error"])
+    error = float(run["generalization_error"].values[-1])
+    noise = float(run.attrs["integration_error"])
     reason = f"less than {noise:g}, the error of the integration"
     small = error <= noise
     numbers = [
@@ -97,11 +91,15 @@ def _numbers(run: "xr.Dataset") -> list[LabelledNumber]:
             "last error", "ε_g", None if small else error, None, reason if small else None
         ),
     ]
-    return numbers + [
-        LabelledNumber(OVERLAPS[b.name], lowered(b.label(entry, run.sizes)),
-                       float(last[b.name][entry]))
-        for b in BLOCKS if b.name in OVERLAPS for entry in b.entries(run.sizes)
-    ]  # fmt: skip
+    for block in (block for block in BLOCKS if block.name in OVERLAPS):
+        last = run[block.name].values[-1]
+        numbers += [
+            LabelledNumber(
+                OVERLAPS[block.name], lowered(block.label(entry, run.sizes)), float(last[entry])
+            )
+            for entry in block.entries(run.sizes)
+        ]
+    return numbers
 
 
 OUTCOMES = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutelage._checks import InputError
 from tutelage.explorer.parameters import State
-from tutelage.explorer.pictures import Trace, trace_of
+from tutelage.explorer.pictures import Trace
 from tutelage.explorer.views.online.panels import OVERLAPS, block_traces
 from tutelage.explorer.views.online.setting import arguments, scenario_of, start_of
 
@@ -33,7 +33,7 @@ def stream(state: State) -> Iterator[tuple[str, dict[str, Any]]]:
     for until in _stages(state):
         runs, theory = simulated(state, until), followed(state, until)
         for panel, traces in _traces(runs, theory).items():
-            yield "traces", {"panel": panel, "traces": [trace_of(trace) for trace in traces]}
+            yield "traces", {"panel": panel, "traces": traces}
         finished, words = state["dimension"] * until, f"α = {until:.4g} of {state['until']:g}"
         yield "progress", {"done": finished, "of": total, "message": words}
     yield "message", {"message": _progress_words(runs)}
