@@ -13,27 +13,42 @@ that a reader needs is bounded by the size of the file.
 import math
 import struct
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple, TypeVar
-
-from scipy.io import netcdf_file, netcdf_variable
 
 Entry = TypeVar("Entry")
 
 DIMENSIONS, VARIABLES, ATTRIBUTES = 10, 11, 12  # tags of the lists
 BYTES_OF_TYPE = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8}  # byte, char, short, int, float, double
 CHAR = 2
-# SciPy sets the attributes of a file on its own objects: these names would overwrite SciPy's.
-RESERVED = {
+# SciPy sets the attributes of a file on its own objects: these names, and those of the methods,
+# would overwrite SciPy's.
+FIELDS = (
     *("dimensions", "variables", "mode", "filename", "fp", "version_byte", "use_mmap"),
-    *dir(netcdf_file),
     *("maskandscale", "_mm", "_mm_buf", "_attributes", "_dims", "_recs", "_recsize"),
-}
-RESERVED_OF_VARIABLES = {
-    *("data", "dimensions", "maskandscale", "_attributes", "_shape", "_size", "_typecode"),
-    *dir(netcdf_variable),
-}
+)
+FIELDS_OF_VARIABLES = (
+    *("data", "dimensions", "maskandscale"),
+    *("_attributes", "_shape", "_size", "_typecode"),
+)
 MAX_ENTRIES = 10_000  # of one list: every entry becomes Python objects of about a kilobyte
 MAX_EMPTY = 1_000_000  # cells that a variable without bytes may have along its other dimensions
+
+
+@cache
+def reserved() -> frozenset[str]:
+    """Return the names that attributes of a file cannot have."""
+    from scipy.io import netcdf_file  # imports a tenth of a second of modules
+
+    return frozenset((*FIELDS, *dir(netcdf_file)))
+
+
+@cache
+def reserved_of_variables() -> frozenset[str]:
+    """Return the names that attributes of a variable cannot have."""
+    from scipy.io import netcdf_variable
+
+    return frozenset((*FIELDS_OF_VARIABLES, *dir(netcdf_variable)))
 
 
 class HeaderError(ValueError):
@@ -67,9 +82,9 @@ def check(file: bytes) -> Header:
     records = reader.number()
     dimensions = list(reader.entries(DIMENSIONS, reader.dimension))
     attributes = dict(reader.entries(ATTRIBUTES, reader.attribute))
-    reserved = RESERVED & set(attributes)
-    if reserved:
-        raise HeaderError(f"SciPy uses the attribute {min(reserved)!r} itself")
+    used_by_scipy = reserved() & set(attributes)
+    if used_by_scipy:
+        raise HeaderError(f"SciPy uses the attribute {min(used_by_scipy)!r} itself")
     variables = list(reader.entries(VARIABLES, lambda: reader.variable(dimensions, version)))
     _check_sizes(variables, records, len(file))
     names = [name for name, _ in dimensions], [variable.name for variable in variables]
@@ -161,7 +176,7 @@ class _Reader:
         if 0 in shape[1:]:
             raise HeaderError("only the first axis may grow")
         for attribute, _ in self.entries(ATTRIBUTES, self.attribute):
-            if attribute in RESERVED_OF_VARIABLES:
+            if attribute in reserved_of_variables():
                 raise HeaderError(f"SciPy uses the attribute {attribute!r} itself")
         kind = self.item_bytes()
         self.number(">I")  # the size of the data is repeated; readers ignore it for large variables

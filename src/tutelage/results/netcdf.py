@@ -43,9 +43,9 @@ def content(dataset: xr.Dataset) -> bytes:
 
 def _check_attributes(dataset: xr.Dataset) -> None:
     """Refuse attributes that SciPy would take for its own."""
-    reserved = sorted(header.RESERVED & set(dataset.attrs))
+    reserved = sorted(header.reserved() & set(dataset.attrs))
     for variable in dataset.variables.values():
-        reserved += sorted(header.RESERVED_OF_VARIABLES & set(variable.attrs))
+        reserved += sorted(header.reserved_of_variables() & set(variable.attrs))
     if reserved:
         received = f"an attribute {reserved[0]!r}"
         raise InputError("dataset", received, "SciPy's NetCDF files use this name", "another name")
