@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tutelage.papers import PAPERS, sections
-from tutelage.runs.code import PACKAGE, SOURCES, digest, modules
+from tutelage.runs.code import PACKAGE, SOURCES, digest, digest_of_package, modules
 from tutelage.sweeps.code import versions
 
 OWN = "papers/oostwal2019/sections.py"
@@ -99,6 +99,14 @@ def test_labels_of_front_ends_expire_nothing_and_the_equations_everything(tmp_pa
     study = "online.evolve"
     assert (versions(study, folder) != versions(study)) == ("study" in expire)
     assert (digest(*section, folder) != digest(*section)) == ("section" in expire)
+
+
+@pytest.mark.parametrize(("file", "text"), [("cli/online.py", "\n"), ("online/flow.py", "")])
+def test_the_digest_of_the_package_changes_with_every_file(tmp_path, file, text):
+    folder = with_addition(tmp_path, file, text) / PACKAGE
+    assert (digest_of_package(folder) == digest_of_package()) == (text == "")
+    (folder / file).rename(folder / "renamed.py")
+    assert digest_of_package.__wrapped__(folder) != digest_of_package()
 
 
 RUN = """

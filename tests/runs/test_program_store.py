@@ -2,6 +2,9 @@
 
 import os
 import stat
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
@@ -148,6 +151,50 @@ def test_what_a_killed_process_has_left_is_removed_later(folder):
     os.utime(old, (0, time.time() - 2 * program_store.UNFINISHED_SECONDS))
     program_store.write("another", CONTENT)
     assert not old.exists() and new.exists()
+
+
+HOLDER = """
+import sys, time
+from tutelage.runs import program_store
+with program_store.compiling(sys.argv[1]) as waited:
+    print(waited, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(folder):
+    """Another process that compiles a program."""
+    command = [sys.executable, "-c", HOLDER, NAME]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "False\n"
+        yield process
+        process.kill()
+
+
+def test_a_program_is_compiled_by_one_process_until_it_ends(folder, holder):
+    with program_store.compiling("another") as waited:
+        assert not waited
+    threading.Timer(0.3, holder.kill).start()
+    begun = time.monotonic()
+    with program_store.compiling(NAME) as waited:
+        assert waited and time.monotonic() - begun > 0.25
+    with program_store.compiling(NAME) as waited:
+        assert not waited
+    assert [file.name for file in folder.iterdir()] == [NAME]
+
+
+def test_no_process_waits_for_ever(holder, monkeypatch):
+    monkeypatch.setattr(program_store, "MAX_WAIT_SECONDS", 0.1)
+    with program_store.compiling(NAME) as waited:
+        assert waited and holder.poll() is None
+
+
+def test_without_a_folder_no_process_waits(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(program_store.SWITCH, str(tmp_path / "file" / "programs"))
+    with program_store.compiling(NAME), program_store.compiling(NAME) as waited:
+        assert not waited
 
 
 def test_a_full_disk_stores_nothing_and_leaves_nothing(small_disk, monkeypatch):

@@ -1,5 +1,6 @@
 """Stored programs: the next process computes the same digits without compiling."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -156,6 +157,32 @@ def test_shapes_and_constants_have_separate_programs(store):
     assert count(store) == 4
 
 
+def test_a_program_that_another_process_compiles_is_awaited_and_loaded(store, monkeypatch):
+    """The other process stores it while this one waits."""
+    x = np.array([1.0, 2.0])
+    doubled(x)
+    (program,) = store.iterdir()
+    content = program_store.read(program.name)
+    program_store.remove(program.name)
+    doubled.programs.clear()
+
+    @contextlib.contextmanager
+    def compiling(name):
+        assert name == program.name
+        program_store.write(name, content)
+        yield True
+
+    monkeypatch.setattr(program_store, "compiling", compiling)
+    monkeypatch.setattr(doubled, "_compiled", None)  # calling it would fail
+    assert doubled(x)["product"].tolist() == [2.0, 4.0]
+
+
+def test_a_program_that_the_other_process_has_not_stored_is_compiled(store, monkeypatch):
+    monkeypatch.setattr(program_store, "compiling", lambda name: contextlib.nullcontext(True))
+    assert doubled(np.ones(3))["product"].tolist() == [2.0] * 3
+    assert count(store) == 1
+
+
 @pytest.mark.parametrize(
     "what", ["jax", "jaxlib", "source", "processor", "flags", "another function"]
 )
@@ -171,7 +198,7 @@ def test_another_version_has_a_separate_program(store, monkeypatch, what):
         monkeypatch.setattr(doubled.function, "__qualname__", "tripled")
         monkeypatch.setattr(sys.modules[__name__], "tripled", doubled, raising=False)
     else:
-        name = {"source": "_sources", "processor": "_cpu"}[what]
+        name = {"source": "digest_of_package", "processor": "_cpu"}[what]
         monkeypatch.setattr(stored, name, lambda: ("other",))
     doubled(np.ones(2))
     stored._environment.cache_clear()

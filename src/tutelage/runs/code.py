@@ -9,6 +9,7 @@ code that it has loaded.
 
 import ast
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,20 @@ def digest(module: str, name: str, folder: Path = SOURCES, values: tuple[str, ..
         assert path is not None
         content.update(used.encode() + path.read_bytes())
     return content.hexdigest()[:16]
+
+
+@cache
+def digest_of_package(folder: Path = SOURCES / PACKAGE) -> str:
+    """Return a digest of all source files of the package; it takes 8 ms, `digest` up to 0.7 s."""
+    content = hashlib.sha256()
+    for root, inner, files in os.walk(folder):
+        inner.sort()
+        for name in sorted(file for file in files if file.endswith(".py")):
+            with open(f"{root}/{name}", "rb") as file:
+                source = file.read()
+            path = f"{root[len(str(folder)) :]}/{name}"
+            content.update(f"{path} {len(source)}\n".encode() + source)
+    return content.hexdigest()
 
 
 def modules(module: str, folder: Path = SOURCES) -> set[str]:

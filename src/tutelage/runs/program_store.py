@@ -15,7 +15,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tutelage._checks import InputError, short_repr
@@ -28,6 +28,8 @@ MAX_PROGRAM_BYTES = 64 * 2**20
 # A file that is still incomplete after this time was left by a killed process.
 UNFINISHED_SECONDS = 3600.0
 UNFINISHED_SUFFIX = ".unfinished"
+# How long a process waits for another one that compiles the same program, and how often it looks.
+MAX_WAIT_SECONDS, POLL_SECONDS = 120.0, 0.02
 
 OTHERS_ACCESS = stat.S_IRWXG | stat.S_IRWXO
 CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -69,19 +71,56 @@ def write(name: str, content: bytes) -> None:
     if len(content) > MAX_PROGRAM_BYTES:
         return
     with suppress(OSError, RuntimeError):  # a home that cannot be written to, a full disk
-        path = folder_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
+        _create_folder()
         with _private_folder() as folder:
             _make_space(folder, MAX_FOLDER_BYTES - CHECKSUM_BYTES - len(content))
             _write_file(folder, name, _checksum(name, content) + content)
+
+
+@contextmanager
+def compiling(name: str) -> Iterator[bool]:
+    """Lock a program while this process compiles it; or wait until another one has compiled it.
+
+    Yields whether this process has waited, without a lock then: the program may be stored now.
+    Without a folder, and after `MAX_WAIT_SECONDS`, nothing is locked.
+    """
+    lock, begun, waited = f"{name}-lock{UNFINISHED_SUFFIX}", time.monotonic(), False
+    with ExitStack() as stack:
+        with suppress(OSError, RuntimeError, ImportError):
+            import fcntl
+
+            _create_folder()
+            folder = stack.enter_context(_private_folder())
+            file = os.open(lock, os.O_RDWR | os.O_CREAT | READ_ONLY, 0o600, dir_fd=folder)
+            stack.callback(os.close, file)
+            while time.monotonic() - begun < MAX_WAIT_SECONDS:
+                with suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_NB | (fcntl.LOCK_SH if waited else fcntl.LOCK_EX))
+                    stack.callback(_unlink, lock, folder)
+                    break
+                waited = True
+                time.sleep(POLL_SECONDS)
+            if waited:
+                stack.close()
+        yield waited
+
+
+def _unlink(name: str, folder: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
 
 
 def remove(name: str) -> None:
     """Remove a program that cannot be used."""
     with suppress(OSError, RuntimeError), _private_folder() as folder:
         os.unlink(name, dir_fd=folder)
+
+
+def _create_folder() -> None:
+    path = folder_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache, partial, update_wrapper
 from operator import attrgetter
 from pathlib import Path
@@ -41,6 +42,7 @@ from tutelage import __version__
 from tutelage._jax import OLDER_GENERATOR, UNOPTIMIZED, jax, one_kernel
 from tutelage._precision import OPTION
 from tutelage.runs import program_store
+from tutelage.runs.code import digest_of_package
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -206,32 +208,43 @@ class StoredFunction:
             variants.append((UNOPTIMIZED, self.optimize_after))
         names = [self._name(leaves, structure, options) for options, _ in variants]
         for name, (_, calls) in zip(names, variants, strict=True):
-            program = None if name is None else _loaded(name, len(arrays), calls)
-            if name is not None and program is not None:
-                try:
-                    return program, program.call(arrays)
-                except jax.errors.JaxRuntimeError:  # a damaged program may fail only when called
-                    program_store.remove(name)
-        if unoptimized is not None and unoptimized.lowered is not None:
-            lowered, of_results = unoptimized.lowered, unoptimized.structure
-        else:
-            jitted, structures = self._jitted(leaves, structure)
-            if not on_one_processor():  # JAX decides at every call where to compute
-                results = jitted(arrays)
-                return Program(jitted, structures[0]), results
-            lowered, of_results = jitted.lower(arrays), structures[0]
-        options, calls = variants[-1]
+            loaded = _call_of_loaded(name, arrays, calls)
+            if loaded is not None:
+                return loaded
+        name, (options, calls) = names[-1], variants[-1]
+        with ExitStack() as lock:
+            if name is not None and lock.enter_context(program_store.compiling(name)):
+                loaded = _call_of_loaded(name, arrays, calls)
+                if loaded is not None:
+                    return loaded
+            if unoptimized is not None and unoptimized.lowered is not None:
+                lowered, of_results = unoptimized.lowered, unoptimized.structure
+            else:
+                jitted, structures = self._jitted(leaves, structure)
+                if not on_one_processor():  # JAX decides at every call where to compute
+                    results = jitted(arrays)
+                    return Program(jitted, structures[0]), results
+                lowered, of_results = jitted.lower(arrays), structures[0]
+            if name is not None and CALLS_OUTSIDE.search(lowered.as_text()):
+                name = None
+                lock.close()
+            compiled = self._compiled(lowered, options)
+            program = Program(compiled, of_results, calls, None if calls == math.inf else lowered)
+            if name is not None and compiled is not None:
+                _store(name, program)
+        if compiled is None:
+            in_many_kernels = StoredFunction(self.function, self.options)
+            return in_many_kernels._first_call(arrays, leaves, structure)
+        return program, program.call(arrays)
+
+    def _compiled(self, lowered: Any, options: dict[str, Any]) -> Any:
+        """Compile a program; return None if XLA cannot compile it into one kernel."""
         try:
-            compiled = lowered.compile(options)
+            return lowered.compile(options)
         except jax.errors.JaxRuntimeError as problem:
             if not self.as_one_kernel or "UNIMPLEMENTED" not in str(problem):
                 raise
-            in_many_kernels = StoredFunction(self.function, self.options)
-            return in_many_kernels._first_call(arrays, leaves, structure)
-        program = Program(compiled, of_results, calls, None if calls == math.inf else lowered)
-        if names[-1] is not None and not CALLS_OUTSIDE.search(lowered.as_text()):
-            _store(names[-1], program)
-        return program, program.call(arrays)
+            return None
 
     def _jitted(self, leaves: list[Any], structure: Any) -> tuple[Any, list[Any]]:
         """Return the function of a list of arrays, and a list that receives the structure of its
@@ -376,19 +389,8 @@ def _environment() -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     flags = os.environ.get("XLA_FLAGS", "")
     python = platform.python_version()
-    return "\n".join(map(str, (__version__, *versions, python, cores, flags, *_sources(), _cpu())))
-
-
-def _sources() -> tuple[str, ...]:
-    """Return a hash of all source files of the package."""
-    digest, folder = hashlib.sha256(), Path(__file__).parents[1]
-    for root, inner, files in os.walk(folder):
-        inner.sort()
-        for name in sorted(file for file in files if file.endswith(".py")):
-            path = Path(root, name)
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode() + content)
-    return (digest.hexdigest(),)
+    sources = digest_of_package()
+    return "\n".join(map(str, (__version__, *versions, python, cores, flags, sources, _cpu())))
 
 
 def _cpu() -> str:
@@ -411,6 +413,20 @@ def _store(name: str, program: Program) -> None:
     ):  # programs that JAX or pickle cannot write are compiled again by every process
         return
     program_store.write(name, pickle.dumps((code, count, results)))
+
+
+def _call_of_loaded(
+    name: str | None, arrays: list[Any], calls: float
+) -> tuple[Program, list[Any]] | None:
+    """Return a stored program and the results of its first call; None if there is none."""
+    program = None if name is None else _loaded(name, len(arrays), calls)
+    if name is None or program is None:
+        return None
+    try:
+        return program, program.call(arrays)
+    except jax.errors.JaxRuntimeError:  # a damaged program may fail only when called
+        program_store.remove(name)
+        return None
 
 
 def _loaded(name: str, arguments: int, calls: float) -> Program | None:
