@@ -18,6 +18,7 @@ from studies import study
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.sweeps import cluster, engine, processes
+from tutelage.sweeps.compute import Task
 
 OVER = {"learning_rate": np.linspace(0.1, 1.0, 24).tolist(), "weight_decay": [0.0, 0.01]}
 TESTS = Path(__file__).parents[1]
@@ -174,6 +175,14 @@ def test_a_worker_of_another_version_is_refused_by_name():
     for what in ours:
         with pytest.raises(InputError, match=f"worker tcp://a:1, which has {what} 0.0.1"):
             cluster.check_same("tcp://a:1", ours, {**ours, what: "0.0.1"})
+
+
+def test_a_process_with_changed_sources_is_refused_by_name():
+    ours = engine.versions_of_process()
+    task, points = Task("spectra.negative_fraction", {}, None, None), []
+    name = f"process {os.getpid()} of "
+    with pytest.raises(InputError, match=f"worker {name}.*, which has tutelage"):
+        engine.on_process({"tutelage": f"{ours['tutelage']} changed"}, task, points)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 The process ends when its pool does, whatever it computes then, and its memory is limited.
 """
 
+import gc
 import os
 import queue
 import sys
@@ -54,6 +55,8 @@ def answer_requests(
     """
     if gigabytes is not None:
         limit_memory(gigabytes)
+    gc.freeze()  # modules stay: no collection has to look at them
+    gc.enable()
     out, waiting = Out(), queue.SimpleQueue[Request]()
     current: dict[int, Request] = {}
     threading.Thread(target=_listen, args=(waiting, current, out), daemon=True).start()

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage.sweeps import cluster
-from tutelage.sweeps.code import versions
+from tutelage.sweeps.code import versions, versions_of_process
 from tutelage.sweeps.combine import FAILURE
 from tutelage.sweeps.compute import Task, timed
 from tutelage.sweeps.groups import Group, Queue
@@ -24,7 +24,7 @@ Values = Callable[[Group], list[tuple[str, dict[str, Any]]]]
 Work = Callable[[Group], tuple[Callable[..., tuple[Any, float]], tuple]]
 # Groups per worker: one running and one waiting.  Long groups do not wait at a busy worker.
 GROUPS_PER_WORKER, LONG_GROUPS_PER_WORKER = 2, 1
-# Intervals at which the list of workers is read, with work and while none has started.
+# Intervals at which the list of workers is read, after and before all of them have started.
 POLL_SECONDS, START_POLL_SECONDS = 1.0, 0.05
 # A group is given up after this many workers that computed it were killed or ran out of memory.
 MAX_LOST_WORKERS = 3
@@ -45,10 +45,11 @@ def finished(
             yield group, result
         return
     nothing = xr.Dataset({FAILURE: (POINT, np.array([KILLED]))})
-    own_versions = versions(task.function)
+    is_local = isinstance(workers, int)
+    own_versions = versions_of_process() if is_local else versions(task.function)
 
     def work(group: Group) -> Any:
-        return on_worker, (own_versions, task, values(group))
+        return on_process if is_local else on_worker, (own_versions, task, values(group))
 
     for group, result in by_workers(queue, work, workers, task.function):
         yield group, nothing if result is None else result
@@ -57,10 +58,21 @@ def finished(
 def on_worker(
     asked: Mapping[str, str], task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> tuple[xr.Dataset, float]:
-    """Compute a group on a worker; refuse if the worker has other versions."""
-    name = f"process {os.getpid()} of {platform.node()}"
-    cluster.check_same(name, asked, versions(task.function))
+    """Compute a group on a worker of a cluster; refuse if the worker has other versions."""
+    cluster.check_same(_process_name(), asked, versions(task.function))
     return timed(task, points)
+
+
+def on_process(
+    asked: Mapping[str, str], task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]
+) -> tuple[xr.Dataset, float]:
+    """Compute a group in a process of this machine; refuse if source files have changed."""
+    cluster.check_same(_process_name(), asked, versions_of_process())
+    return timed(task, points)
+
+
+def _process_name() -> str:
+    return f"process {os.getpid()} of {platform.node()}"
 
 
 def by_workers(
@@ -79,7 +91,8 @@ def by_workers(
         workers = min(workers, max(len(queue), 1))  # further workers would be idle
     with cluster.connected(workers) as connection:
         try:
-            yield from _on_workers(connection, queue, work, function, per_worker)
+            expected = workers if isinstance(workers, int) else 1
+            yield from _on_workers(connection, queue, work, function, per_worker, expected)
         except Raised as problem:
             raise problem.args[0] from None
         except (OSError, CancelledError):
@@ -91,7 +104,7 @@ def by_workers(
 
 
 def _on_workers(
-    connection: Any, queue: Queue, work: Work, function: str, per_worker: int
+    connection: Any, queue: Queue, work: Work, function: str, per_worker: int, expected: int
 ) -> Iterator[tuple[Group, Any]]:
     given: dict[Any, tuple[Group, str]] = {}
     addresses: set[str] = set()
@@ -109,7 +122,8 @@ def _on_workers(
         if not given:  # no worker has connected yet
             time.sleep(START_POLL_SECONDS)
             continue
-        for future in connection.wait(given, POLL_SECONDS):
+        is_complete = len(present) >= expected
+        for future in connection.wait(given, POLL_SECONDS if is_complete else START_POLL_SECONDS):
             group, _ = given.pop(future)
             result, seconds = connection.result(future)
             queue.took(group, seconds)

@@ -174,6 +174,9 @@ def started(count: int) -> Iterator[Processes]:
 
 def main(gigabytes: float | None) -> None:
     """Answer the calls of a sweep until the input ends."""
+    import tutelage.online.trajectory
+    import tutelage.sweeps.engine  # what nearly every call needs  # noqa: F401
+
     answer_requests(_respond, gigabytes)
 
 
