@@ -196,6 +196,42 @@ def test_a_worker_does_not_compile_what_another_has_nearly_finished():
     assert queue.take("c").shape == "one"
 
 
+def test_a_worker_loads_what_another_has_compiled_if_programs_are_stored():
+    queue = groups.Queue(list(range(20)), ["one"] * 20, least=2, stored=True)
+    queue.share(["a", "b"])
+    queue.took(queue.take("a"), 30.0)  # compiled
+    queue.took(queue.take("a"), 0.2)  # the rest takes 1.6 s
+    assert queue.take("b").shape == "one"
+    while len(queue) > 2:
+        queue.took(queue.take("a"), 0.2)
+    queue.share(["a", "c"])
+    assert queue.take("c") is None  # the last two points take less time than the program
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_finish_together(workers):
+    """The dear points come first, and their workers are the last; groups take seconds."""
+    each = {"dear": 0.02, "cheap": 0.002}
+    shapes = ["dear"] * 1000 + ["cheap"] * 1000
+    queue = groups.Queue(list(range(2000)), shapes, least=16, stored=True)
+    names = [f"worker {number}" for number in range(workers)]
+    queue.share(names)
+    ends, count = dict.fromkeys(names, 0.0), 0
+    while len(queue):
+        worker = min(ends, key=ends.get)
+        group = queue.take(worker)
+        if group is None:
+            ends[worker] += 0.01
+            continue
+        seconds = each[group.shape] * len(group.numbers)
+        ends[worker] += seconds
+        queue.took(group, seconds)
+        count += 1
+    least = 22.0 / workers
+    assert max(ends.values()) < least + 16 * each["dear"] + groups.LAST_GROUP_SECONDS
+    assert count < 20 * workers
+
+
 def test_findings_have_their_errors_and_reasons():
     result = study({"activation": [tl.Erf(), tl.Linear()]}, tl.equilibrium.transitions, units=2)
     for number, unit in enumerate([tl.Erf(), tl.Linear()]):

@@ -16,6 +16,10 @@ from tutelage.sweeps.points import Points
 # Target duration of a group: long against its overhead of milliseconds, short enough to lose little
 # by a kill.  The first group of a shape compiles; the next ones grow by at most MAX_GROWTH.
 GROUP_SECONDS, MAX_GROWTH = 5.0, 8
+# Duration of the last groups of several workers, which finish together up to this time.
+LAST_GROUP_SECONDS = 0.1
+# Time in which a worker loads a program that another one has stored.
+LOAD_SECONDS = 0.3
 
 
 class Group(NamedTuple):
@@ -41,15 +45,16 @@ class Queue:
     numbers: the waiting points.
     shapes: the shape of every point.
     least: the size of a first group; sizes of later groups are multiples of it.
+    stored: whether a worker loads the programs that another one has compiled.
     """
 
-    def __init__(self, numbers: list[int], shapes: list[str], least: int):
+    def __init__(self, numbers: list[int], shapes: list[str], least: int, *, stored: bool = False):
         self._waiting: dict[Hashable, deque[int]] = defaultdict(deque)
         for number in numbers:
             self._waiting[shapes[number]].append(number)
         self._again: deque[Group] = deque()
         self._size: dict[Hashable, int] = {}
-        self._least, self._workers = least, 1
+        self._least, self._workers, self._stored = least, 1, stored
         self._compiled = CompiledPrograms()  # shapes that each worker has compiled
         self._first: dict[Hashable, tuple[int, float]] = {}  # size and seconds of a first group
         self._each: dict[Hashable, float] = {}  # seconds per point of the last group
@@ -72,7 +77,7 @@ class Queue:
         """Take the next group, preferably of a shape whose program the worker has compiled, else of
         a shape that no worker has compiled.
 
-        A shape of another worker is taken if compiling it again takes less time than its rest.
+        A shape of another worker is taken if compiling or loading it takes less time than its rest.
         Groups whose workers were killed come first, and wait for an idle worker.
         """
         if self._again:
@@ -82,31 +87,37 @@ class Queue:
             return None
         ranks = {shape: self._compiled.rank(worker, shape) for shape in shapes}
         shape = min(shapes, key=lambda x: (ranks[x], -self._left(x) if ranks[x] == 2 else 0.0))
-        if ranks[shape] == 2 and self._left(shape) < self._compiles(shape):
+        if ranks[shape] == 2 and self._left(shape) < self._start_seconds(shape):
             return None
         self._compiled.add(worker, shape)
         waiting = self._waiting[shape]
         return Group(shape, [waiting.popleft() for _ in range(self._count(shape))])
 
     def _left(self, shape: Hashable) -> float:
-        """Estimate the seconds of the waiting points; one second each before any is computed."""
-        return len(self._waiting[shape]) * self._each.get(shape, 1.0)
+        """Estimate the seconds of the waiting points; before any is computed, with the time per
+        point of the slowest known shape, or one second.
+        """
+        each = self._each.get(shape) or max(self._each.values(), default=1.0)
+        return len(self._waiting[shape]) * each
 
-    def _compiles(self, shape: Hashable) -> float:
-        """Estimate the seconds of compilation: the time of the first group without that of its
-        points.
+    def _start_seconds(self, shape: Hashable) -> float:
+        """Estimate the time until another worker has the program: if it compiles, the time of the
+        first group without that of its points.
         """
         count, seconds = self._first.get(shape, (0, 0.0))
-        return seconds - count * self._each.get(shape, 0.0)
+        compilation = seconds - count * self._each.get(shape, 0.0)
+        return min(compilation, LOAD_SECONDS) if self._stored else compilation
 
     def _count(self, shape: Hashable) -> int:
-        """Return the size of the next group; near the end smaller, so that workers
-        finish together.
+        """Return the size of the next group; with several workers it takes at most half of a
+        worker's share of the remaining time, so that they finish together.
         """
-        waiting = len(self._waiting[shape])
-        share = -(-waiting // (2 * self._workers))
-        size = min(self._size.get(shape, self._least), max(share, self._least))
-        return min(-(-size // self._least) * self._least, waiting)
+        size, each = self._size.get(shape, self._least), self._each.get(shape, 0.0)
+        if self._workers > 1 and each > 0:
+            share = sum(map(self._left, self._waiting)) / (2 * self._workers)
+            size = min(size, int(max(share, LAST_GROUP_SECONDS) / each))
+        multiple = -(-max(size, 1) // self._least) * self._least
+        return min(multiple, len(self._waiting[shape]))
 
     def took(self, group: Group, seconds: float) -> None:
         """Record the duration of a group, which sets the size of the next ones."""

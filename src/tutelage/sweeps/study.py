@@ -18,7 +18,7 @@ from tutelage._findings import Finding
 from tutelage._given import FileName
 from tutelage._names import WORKERS, unknown_name_error
 from tutelage.averages import Estimate
-from tutelage.runs import files
+from tutelage.runs import files, program_store
 from tutelage.runs.coordinates import array_variable
 from tutelage.runs.progress import Progress
 from tutelage.runs.provenance import attribute, recorded
@@ -277,8 +277,9 @@ def _computed(
         store.begin(points.written())
     first = {key: number for number, key in reversed(list(enumerate(keys)))}
     missing = [number for key, number in first.items() if key not in places]
-    queue = Queue(sorted(missing), shapes(points), _least(task))
     count = cluster.cores() if workers is None else workers
+    stored = isinstance(count, int) and program_store.is_on()
+    queue = Queue(sorted(missing), shapes(points), _least(task), stored=stored)
 
     def values(group: Group) -> list[tuple[str, dict[str, Any]]]:
         return [(keys[number], points.at(number)) for number in group.numbers]
