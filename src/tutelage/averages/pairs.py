@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp, match_rank, ordered_sum, small_product
 from tutelage.activations import Activation
 from tutelage.activations.base import form_of
-from tutelage.averages.orthant.angle import angle
+from tutelage.averages.arcsines import arcsines, determinant
 from tutelage.averages.orthant.rows import PRIVATE
 from tutelage.averages.orthant.twofold import minor
 
@@ -68,14 +68,14 @@ def first_order(
 
     kinks: whether the first K units may have d; what that takes costs most.
 
-    The parts with d of both units are taken together (`_kinks`): each of them has an infinite
+    The parts with d of both units are taken together (`_with_kinks`): each of them has an infinite
     derivative where the fields coincide, their sum a finite one.
     """
     G = match_rank(G, C)
     A = _without_kinks(units, C, G)
     if not kinks:
         return small_product(A, C)
-    return small_product(A, C) + _kinks(C, _moduli(units, G))
+    return _with_kinks(C, A, _moduli(units, G))
 
 
 def mean_jacobian(
@@ -86,9 +86,9 @@ def mean_jacobian(
     if units.d is None:
         return _without_kinks(units, C, G)
     K, W = G.shape[-2], _moduli(units, G)
-    arcsine, area, variance = _angles(C, K)
-    along = ordered_sum(W * area / variance, axis=-1, keepdims=True)
-    return _without_kinks(units, C, G) + W * arcsine + _on_diagonal(along, C)
+    arcsine, denominator, area, variance = arcsines(C, K)
+    along = ordered_sum(W * area, axis=-1, keepdims=True) / variance
+    return _without_kinks(units, C, G) + W * (arcsine / denominator) + _on_diagonal(along, C)
 
 
 def _moduli(units: UnitCoefficients, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
@@ -144,7 +144,7 @@ def _of_error_functions(
     e, m: coefficients of x_i and of f_a;  c: C_ia;  rows, columns: C_ii and C_aa.
     """
     # erf' = √(2/π) exp(-x²/2): a Gaussian factor adds one to the inverse variance.
-    Lambda = _determinant(rows, c, columns) + 1 + rows + columns
+    Lambda = determinant(rows, c, columns) + 1 + rows + columns
     of_erf = e[0] * e[1] * (2 / math.pi) / jnp.sqrt(Lambda)
     if m is None:
         return [of_erf], [-c / (1 + rows) * of_erf]
@@ -154,45 +154,32 @@ def _of_error_functions(
 
 
 @jax.custom_jvp
-def _kinks(C: Float[Array, "... n n"], W: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
-    """Σ_a W_ia [asin(ρ_ia) C_av + (√(C_ii C_aa - C_ia²)/C_ii) C_iv]."""
-    arcsine, area, variance = _angles(C, W.shape[-2])
-    along = ordered_sum(W * area / variance, axis=-1, keepdims=True)
-    return small_product(W * arcsine, C) + along * C[..., : W.shape[-2], :]
+def _with_kinks(
+    C: Float[Array, "... n n"], A: Float[Array, "... K n"], W: Float[Array, "... K n"]
+) -> Float[Array, "... K n"]:
+    """Σ_a {[A_ia + W_ia asin(ρ_ia)] C_av + W_ia (√(C_ii C_aa - C_ia²)/C_ii) C_iv}."""
+    arcsine, denominator, area, variance = arcsines(C, W.shape[-2])
+    along = ordered_sum(W * area, axis=-1, keepdims=True) / variance
+    factor = (A * denominator + W * arcsine) / denominator
+    return small_product(factor, C) + along * C[..., : W.shape[-2], :]
 
 
-def _angles(C: Array, K: int) -> tuple[Array, Array, Array]:
-    """asin ρ_ia, √(C_ii C_aa - C_ia²) and C_ii, or 1 where C_ii = 0; shape (..., K, n)."""
-    variance = jnp.diagonal(C, axis1=-2, axis2=-1)
-    rows, columns, c = variance[..., :K, None], variance[..., None, :], C[..., :K, :]
-    area = jnp.sqrt(_determinant(rows, c, columns))
-    same = np.eye(K, C.shape[-1], dtype=bool)
-    arcsine = jnp.where(same, math.pi / 2, math.pi / 2 - angle(area, c))
-    # A field of variance zero counts as independent of all others.
-    arcsine = jnp.where((rows <= 0) | (columns <= 0), 0.0, arcsine)
-    return arcsine, jnp.where(same, 0.0, area), jnp.where(rows > 0, rows, 1.0)
-
-
-def _determinant(C_ii: Array, C_ij: Array, C_jj: Array) -> Array:
-    return jnp.maximum(minor(C_ii, C_ij, C_ij, C_jj), 0.0)
-
-
-@_kinks.defjvp
-def _kinks_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+@_with_kinks.defjvp
+def _with_kinks_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """With κ_v = Cov(a, v | i) and κ'_v = Cov(i, v | a), the derivatives are κ_v/√… by C_ia,
     κ'_v/(2√…) by C_aa and (C_aa κ'_v/√… - 2 C_iv √…/C_ii)/(2 C_ii) by C_ii.
 
     Both are of the order of the area √… or smaller; where that is rounding they count as zero.
     """
-    (C, W), (dC, dW) = primals, tangents
+    (C, A, W), (dC, dA, dW) = primals, tangents
     K, n = W.shape[-2], C.shape[-1]
-    arcsine, area, rows = _angles(C, K)
+    arcsine, denominator, area, rows = arcsines(C, K)
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     columns = jnp.where(variance > 0, variance, 1.0)[..., None, :]
     c = C[..., :K, :]
     least = jnp.sqrt(area**2 + 2 * PRIVATE**2 * rows * columns)
     inverse = jnp.where(np.eye(K, n, dtype=bool), 0.0, W / least)
-    between = jnp.sqrt(_determinant(variance[..., :, None], C, variance[..., None, :]))
+    between = jnp.sqrt(determinant(variance[..., :, None], C, variance[..., None, :]))
     C_iv, C_av = c[..., :, None, :], C[..., None, :, :]
     C_ii, C_aa, C_ia = rows[..., None], columns[..., None], c[..., :, :, None]
     of_i, of_a = between[..., :K, None, :], between[..., None, :, :]
@@ -205,9 +192,9 @@ def _kinks_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     half = 0.5 * inverse * (d_aa + columns / rows * d_ii)
     change = change + jnp.einsum("...iav,...ia->...iv", other, half)
     shrinks = ordered_sum(W * area, axis=-1, keepdims=True) / rows**2 * d_ii
-    along = ordered_sum(W * area / rows, axis=-1, keepdims=True)
-    change = change + (W * arcsine) @ dC + along * dC[..., :K, :] - shrinks * c
-    return _kinks(C, W), change + _kinks(C, dW)
+    along = ordered_sum(W * area, axis=-1, keepdims=True) / rows
+    change = change + (A + W * (arcsine / denominator)) @ dC + along * dC[..., :K, :] - shrinks * c
+    return _with_kinks(C, A, W), change + _with_kinks(C, dA, dW)
 
 
 def _bounded(x: Array, bound: Array) -> Array:

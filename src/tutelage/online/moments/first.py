@@ -5,6 +5,7 @@
 
 from jaxtyping import Array, Float
 
+from tutelage._jax import has_wide_vectors
 from tutelage.averages.methods import Method
 from tutelage.model import Overlaps, Scenario
 from tutelage.online.moments.base import EXACT, Moments, exact_first_order
@@ -23,6 +24,10 @@ class FirstMoments(Moments):
     @property
     def fits_one_kernel(self) -> bool:
         return self.scenario.K + self.scenario.M <= MAX_FIELDS_OF_ONE_KERNEL
+
+    @property
+    def uses_wide_vectors(self) -> bool:
+        return has_wide_vectors()
 
     @property
     def terms(self) -> int:
