@@ -1,6 +1,7 @@
 """View of phase transitions: equilibrium states and free energy over the load."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tutelage.explorer import units
@@ -224,29 +225,35 @@ def error_branches(curves: "xr.Dataset") -> list[Trace]:
     for member, kind in enumerate(kinds):
         if not any(same[member][:member]):
             names = [k for k, equal in zip(kinds, same[member], strict=True) if equal]
-            one = curves.isel(branch=[member]).assign_coords(kind=("branch", [" and ".join(names)]))
-            traces += branches(one, "generalization_error", kind)
+            label = f"ε_g ({' and '.join(names)})"
+            traces += _branch(
+                curves, "generalization_error", member, Trace(label, kind, None, None)
+            )
     return traces
 
 
 def branches(curves: "xr.Dataset", name: str, family: str) -> list[Trace]:
     """Draw each branch: a line where it is a minimum in all overlaps, dotted elsewhere."""
+    traces: list[Trace] = []
+    for member, kind in enumerate(curves["kind"].values.tolist()):
+        style = Trace(f"{name} ({kind})", family, None, None, member)
+        traces += _branch(curves, name, member, style)
+    return traces
+
+
+def _branch(curves: "xr.Dataset", name: str, branch: int, style: Trace) -> list[Trace]:
+    """Draw one branch; ``style``: name, family and member of its traces."""
     import numpy as np
 
-    load, traces = curves["load"].values, []
-    for member, kind in enumerate(curves["kind"].values.tolist()):
-        branch = curves.isel(branch=member)
-        y, stable = branch[name].values, branch["stable"].values
-        if not np.any(np.isfinite(y)):
-            continue
-        # Extended by one point, so that it meets the stable part.
-        inside = stable & np.roll(stable, 1) & np.roll(stable, -1)
-        label = f"{'ε_g' if name == 'generalization_error' else name} ({kind})"
-        if np.any(stable):
-            traces.append(Trace(label, family, load, np.where(stable, y, np.nan), member))
-        if np.any(np.isfinite(y) & ~stable):
-            values = np.where(inside, np.nan, y)
-            traces.append(Trace(f"{label}, not stable", family, load, values, member, "dotted"))
+    load, y, stable = (curves[n].values for n in ("load", name, "stable"))
+    y, stable, traces = y[branch], stable[branch], []
+    # Extended by one point, so that it meets the stable part.
+    inside = stable & np.roll(stable, 1) & np.roll(stable, -1)
+    if np.any(np.isfinite(y)) and np.any(stable):
+        traces.append(replace(style, x=load, y=np.where(stable, y, np.nan)))
+    if np.any(np.isfinite(y) & ~stable):
+        label, values = f"{style.name}, not stable", np.where(inside, np.nan, y)
+        traces.append(replace(style, name=label, x=load, y=values, kind="dotted"))
     return traces
 
 
