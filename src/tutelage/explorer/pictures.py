@@ -125,18 +125,19 @@ def as_json(picture: Picture | dict[str, Any], **more: object) -> bytes:
     return _json({**content, **more}, {}).encode()
 
 
-def _json(value: object, texts: dict[int, str]) -> str:
+def _json(value: object, texts: dict[object, str]) -> str:
     """Return a value as JSON, with null for NaN and infinity.
 
-    Writing the digits of numbers takes most of the time.  Traces share the array of times, whose
-    digits are written once.
+    Writing the digits of numbers takes most of the time.  Those of equal arrays are written once:
+    all traces of a panel have the same times.
 
-    texts: the JSON of each array so far, by its identity.
+    texts: the JSON of each array so far.
     """
     if isinstance(value, np.ndarray):
-        if id(value) not in texts:
-            texts[id(value)] = _json_of_array(value)
-        return texts[id(value)]
+        key = (value.dtype, value.shape, value.tobytes())
+        if key not in texts:
+            texts[key] = _json_of_array(value)
+        return texts[key]
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, dict):
