@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     os.environ[program_store.SWITCH] = str(config.rootpath / ".pytest_cache/programs")
-    program_store.is_on = lambda: False
+    program_store.is_on = functools.update_wrapper(lambda: False, program_store.is_on)
     mlir.make_ir_context = context_of_a_file
     stored_jit.MAY_BEGIN_UNOPTIMIZED = False  # XLA_FLAGS turn optimization off
 

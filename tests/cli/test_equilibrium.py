@@ -131,6 +131,19 @@ def test_with_a_temperature_units_are_infinitely_many_by_default():
     assert shown.exit_code == 0 and "Erf, K → ∞, T = 0.09" in shown.output
 
 
+def test_a_diagram_over_two_temperatures_has_their_lines(tmp_path):
+    """Above the Nishimori temperature α̃_c = 2πT + π/2 − 1."""
+    arguments = ("--activation", "relu", "--units", "inf", "--label-noise", "0.3")
+    arguments = (*arguments, "--temperatures", "0.2:0.3:2", "--loads", "0:3:2")
+    shown = run(*arguments, "--out", str(tmp_path / "diagram.nc"))
+    assert shown.exit_code == 0 and "α̃_g" in shown.output and "unstable" not in shown.output
+    diagram = tl.results.load(tmp_path / "diagram.nc")
+    assert diagram["temperature"].values == pytest.approx([0.2, 0.3])
+    exact = 2 * np.pi * diagram["temperature"].values + np.pi / 2 - 1
+    assert diagram["coexists"].values == pytest.approx(exact, rel=1e-12)
+    assert all(f"{load:.6f}" in shown.output for load in exact)
+
+
 @pytest.mark.slow
 def test_a_diagram_over_temperatures_has_the_lines_of_every_temperature(tmp_path):
     arguments = ("--activation", "relu", "--units", "inf", "--label-noise", "0.3")

@@ -18,7 +18,7 @@ from matplotlib.text import Text
 import tutelage as tl
 from tutelage._checks import InputError
 from tutelage.figures import eigenvalue_frames, run_animation
-from tutelage.figures.style import new_grid
+from tutelage.figures.style import _load_backend, new_grid
 from tutelage.figures.text import GAP_POINTS, finish, share_legend
 
 STYLES = ("screen", "paper")
@@ -200,6 +200,21 @@ curve = xarray.Dataset({"generalization_error": ("time", [1.0, 0.5])}, {"time": 
 tutelage.figures.error(curve)
 assert matplotlib.is_interactive()
 """
+
+
+def test_a_backend_is_loaded_before_the_style_of_the_first_figure(tmp_path, monkeypatch):
+    """In this process, as if it had drawn nothing before."""
+    (tmp_path / "another_backend.py").write_text(BACKEND)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(plt, "_backend_mod", None)
+    monkeypatch.setitem(matplotlib.rcParams, "backend", "module://another_backend")
+    monkeypatch.setitem(matplotlib.rcParams, "interactive", False)
+    _load_backend.cache_clear()
+    try:
+        EVERY["error"]()
+        assert matplotlib.is_interactive()
+    finally:
+        plt.switch_backend("agg")
 
 
 @pytest.mark.slow

@@ -147,6 +147,10 @@ def test_many_runs_are_integrated_in_blocks(name, monkeypatch):
         return evolve(units=units, **{name: values})
 
     whole = evolved()
+    if name == "weight_decay":  # and one of them alone, which is computed by another program
+        alone, one = evolve(units=units, weight_decay=values[30]), whole.isel(run=30)
+        for variable in ("Q", "R", "generalization_error"):
+            assert np.allclose(one[variable], alone[variable], rtol=0, atol=1e-12)
     monkeypatch.setattr(integration, "MAX_RUNS_OF_A_BLOCK", LANES + 2)
     blocks = evolved()
     assert whole.drop_vars(["Q", "R", "generalization_error"]).identical(

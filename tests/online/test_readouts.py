@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scenarios import random_overlaps, to_vector
+from scipy.integrate import solve_ivp
 from scipy.special import erf, ndtr
 
 import tutelage as tl
@@ -425,6 +426,29 @@ def test_symmetric_students_share_a_readout(g):
     np.testing.assert_allclose(few.C, all_.Q[:, 0, 1], atol=1e-7)
     np.testing.assert_allclose(few.generalization_error, all_.generalization_error, atol=1e-7)
     assert abs(float(few.readout[-1]) - 0.7) > 0.03  # it has moved
+
+
+def test_a_million_linear_students_are_three_numbers():
+    """r = Σ_m R_im, q = Σ_k Q_ik and v of the readouts, integrated by SciPy; K times the square of
+    the output scale is 1.
+    """
+    many, rate = tl.Committee(1_000_000, tl.Linear()), 4e6
+    scenario = tl.online.SymmetricScenario(many, many, output_scale=1e-3)
+    start = tl.online.SymmetricState(Q=0.5, C=0.0, R=0.1, S=0.0)
+    run = tl.online.evolve_symmetric(scenario, start, 0, until=1, readout_rate=rate, times=[0, 1])
+
+    def changes(_, numbers):
+        r, q, v = numbers
+        return v * (1 - v * r), 2 * v * (r - v * q), rate * 1e-6 * (r - v * q)
+
+    path = solve_ivp(changes, (0, 1), [0.1, 0.5, 1.0], rtol=1e-11, atol=1e-12)
+    r, q, v = path.y[:, -1]
+    assert abs(v - 1) > 0.02
+    # Two integrations; the other one has a tolerance of 1e-9 in a step.
+    np.testing.assert_allclose(run.readout[-1], v, rtol=1e-7)
+    np.testing.assert_allclose(run.R[-1] + 999_999 * run.S[-1], r, rtol=1e-7)
+    error = 0.5 * (1 - 2 * v * r + v * v * q)
+    np.testing.assert_allclose(run.generalization_error[-1], error, rtol=1e-7)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,6 +72,23 @@ def test_a_part_that_is_not_whole_is_computed_again(paper, tmp_path, damage):
     report.build(folder=tmp_path)
     assert paper.computed == ["fig1", "text", "new", "fig1"]
     assert content(tmp_path) == whole
+
+
+def test_what_a_killed_run_has_written_is_not_computed_again(paper, tmp_path, monkeypatch):
+    """A copy of the folder, in the middle of the second section, is what SIGKILL leaves of it."""
+
+    def copied(full):
+        yield from made_up_paper.curve(full)
+        if not (tmp_path / "killed").exists():
+            shutil.copytree(tmp_path / "whole", tmp_path / "killed")
+
+    monkeypatch.setattr(made_up_paper, "text", copied)
+    paper = made_up_paper.install(monkeypatch)
+    report.build(folder=tmp_path / "whole")
+    paper.computed.clear()
+    report.build(folder=tmp_path / "killed")
+    assert paper.computed == ["text", "new"]
+    assert content(tmp_path / "killed") == content(tmp_path / "whole")
 
 
 KILLED = """

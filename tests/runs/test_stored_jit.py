@@ -18,6 +18,7 @@ from tutelage.online.flow import Flow
 from tutelage.runs import program_store, stored_jit as stored
 from tutelage.runs.stored_jit import NotStorableError, described, stored_jit
 
+IS_ON = program_store.is_on.__wrapped__  # which tests/conftest.py has replaced
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
 FIRST_CURVE = """
@@ -137,6 +138,26 @@ def test_the_switch_turns_storing_off(tmp_path):
     home = {"XDG_CACHE_HOME": str(tmp_path)}
     first_curve(program_store.OFF, "Erf", "0.5", "reached", **home)
     assert not (tmp_path / "tutelage").exists()
+
+
+def test_the_switch_of_a_process_turns_storing_off(store, monkeypatch):
+    monkeypatch.setattr(program_store, "is_on", IS_ON)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(store.parent))
+    monkeypatch.setenv(program_store.SWITCH, program_store.OFF)
+    doubled(np.ones(2))
+    assert not list(store.parent.iterdir())
+    monkeypatch.delenv(program_store.SWITCH)
+    doubled(np.ones(3))
+    assert count(store.parent / "tutelage" / "programs") == 1
+
+
+def test_a_program_that_was_not_written_to_its_end_is_compiled_again(store):
+    doubled(np.ones(2))
+    (file,) = store.iterdir()
+    os.truncate(file, file.stat().st_size // 2)
+    doubled.programs.clear()
+    assert doubled(np.ones(2))["product"].tolist() == [2.0, 2.0]
+    assert program_store.read(file.name) is not None
 
 
 def test_a_program_is_stored_once_and_loaded(store):

@@ -297,6 +297,22 @@ def test_a_random_function_has_a_seed_for_each_point_whichever_others_there_are(
     )
 
 
+def test_a_landscape_over_sizes_has_the_levels_of_each(tmp_path):
+    """Two and three units have one and two levels, whose names have several lengths."""
+    options = {"scenario": tl.Scenario(TWO, TWO), "starts": 1, "scale": 1.0, "workers": 1}
+    options |= {"over": {"units": [2, 3]}, "store": tmp_path / "study"}
+    whole = tl.sweeps.run(tl.online.landscape, **options)
+    xr.testing.assert_equal(whole, tl.sweeps.run(tl.online.landscape, **options))
+    assert whole.share.dims == ("units", "level")
+    three = tl.Committee(3, tl.ReLU())
+    seed = compute.seed_of(0, '{"units": 3}')
+    alone = tl.online.landscape(tl.Scenario(three, three), starts=1, scale=1.0, seed=seed)
+    point = whole.sel(units=3)
+    assert np.array_equal(point.hessian_eigenvalue, alone.hessian_eigenvalue)
+    assert point.family.values.tolist() == alone.family.values.tolist()
+    assert set(whole.family.sel(units=2).values) == {"solution", ""}
+
+
 @pytest.mark.slow
 def test_a_landscape_over_sizes_and_scales_continues_from_its_store(tmp_path):
     """Levels of several numbers and names of several lengths, also when read from files."""

@@ -100,7 +100,6 @@ def test_both_layers_and_batches_reach_the_error_at_the_reported_time():
     assert other.time.value < plain.time.value
 
 
-@pytest.mark.slow
 def test_a_second_layer_that_stays_does_not_learn_what_needs_it():
     """v = 1/2 of one erf unit cannot reach an error of 1e-4 of a teacher with 1; learning, it does.
 

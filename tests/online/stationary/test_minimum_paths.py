@@ -25,7 +25,6 @@ def anti_aligned():
     return levels.isel(level=levels.family.values.tolist().index("1 anti-aligned"))
 
 
-@pytest.mark.slow
 def test_correlated_teachers_turn_a_minimum_into_a_saddle(anti_aligned):
     """The change of stability is found again in the overlaps' Jacobian, on both sides."""
     scenario, T = committees(6, 6, tl.ReLU()), np.full((6, 6), 0.5) + 0.5 * np.eye(6)
