@@ -41,6 +41,8 @@ explore: .venv/explore.stamp  ## a page of sliders and pictures, in a browser
 test coverage: export XLA_FLAGS := $(XLA_FLAGS) --xla_backend_optimization_level=0 \
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
+# A second thread of OpenBLAS waits for work in a loop, on the core of the other test process.
+test coverage: export OPENBLAS_NUM_THREADS := 1
 # The tests of a folder share what they compile: they stay in one process (tests/conftest.py).
 test: .venv/test.stamp ask-browser  ## all tests but the slow ones
 	$(PYTEST) --dist loadscope
