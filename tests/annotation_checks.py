@@ -10,6 +10,7 @@ public function the result is checked.
 
 import ast
 import functools
+import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -148,5 +149,6 @@ class _Finder:
         return spec
 
 
+gc.set_threshold(200_000)  # hardly anything that imports, or JAX while it traces, make is garbage
 assert not [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
 sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]

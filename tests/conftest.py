@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 import annotation_checks  # the first import: modules imported after it are checked
 import hypothesis
@@ -40,7 +41,6 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 progress.FIRST_LINE_SECONDS = 1e6  # output does not depend on the speed of the machine
 # Of each of two test processes, before it forgets its compiled programs, which takes five seconds.
 MAX_BYTES = psutil.virtual_memory().total / 5
-gc.set_threshold(200_000)  # hardly anything that JAX makes while it traces is garbage
 hypothesis.settings.register_profile("tutelage", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tutelage")
 
@@ -113,8 +113,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def in_large_frame(function: Callable[[], None]) -> None:
+    function()
+
+
+# Frames of Python lie in pieces of 16 kB: a call across the end of one takes a new piece from the
+# system, and its return gives it back, as often as it is made.  A frame that asks for a megabyte
+# gets two in one piece, and the frames of all that it calls lie in the second one.
+in_large_frame.__code__ = in_large_frame.__code__.replace(co_stacksize=2**17)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Ranks and types are explicit in the tests of every package: no promotion is silent there."""
+    item.runtest = functools.partial(in_large_frame, item.runtest)
     annotation_checks.begin_test()
     first, *rest = item.path.relative_to(item.config.rootpath).parts
     strict = first == "tests" and len(rest) > 1
