@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
@@ -28,6 +28,7 @@ FOLDER = "recorded"  # of a paper
 # and the CPU seconds of parts that other processes have computed.
 PARTS_VARIABLE, PROCESSES_VARIABLE = "TUTELAGE_PARTS", "TUTELAGE_PROCESSES"
 EARLIER = {"cpu_seconds": 0.0}
+Data = TypeVar("Data", xr.Dataset, Mapping[str, xr.Dataset])
 
 
 def load_recorded(paper: str, name: str) -> xr.Dataset:
@@ -115,29 +116,27 @@ def _describe(attrs: Mapping[str, Any]) -> str:
     return f"{attrs['command']} ({origin}; not computed again with later code)"
 
 
+def show_recorded(
+    before: Data,
+    compute: Callable[[], Data],
+    show: Callable[[Data], Iterable[Row | Figure]],
+    full: bool,
+) -> Iterator[Row | Figure]:
+    """Show recorded data; a full run computes the data again and compares the rows.
+
+    before: one dataset, or several by name.
+    show: makes rows and figures of the data.
+    """
+    if full:
+        return compare_with_recorded(show(compute()), show(before))
+    datasets = [before] if isinstance(before, xr.Dataset) else before.values()
+    return mark_recorded(show(before), describe_origin(*datasets))
+
+
 def mark_recorded(parts: Iterable[Row | Figure], recorded: str) -> Iterator[Row | Figure]:
     """Mark rows as recorded, with the command that recorded them."""
     for part in parts:
         yield replace(part, recorded=recorded) if isinstance(part, Row) else part
-
-
-def show_recorded(
-    paper: str,
-    name: str,
-    compute: Callable[[], xr.Dataset],
-    draw: Callable[[xr.Dataset], Figure],
-    rows: Callable[[xr.Dataset], Iterator[Row]],
-    full: bool,
-) -> Iterator[Row | Figure]:
-    """Show a recorded file; a full run computes it again and compares the rows."""
-    before = load_recorded(paper, name)
-    if full:
-        now = compute()
-        yield draw(now)
-        yield from compare_with_recorded(rows(now), rows(before))
-        return
-    yield draw(before)
-    yield from mark_recorded(rows(before), describe_origin(before))
 
 
 def compare_with_recorded(

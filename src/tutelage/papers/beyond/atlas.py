@@ -7,6 +7,7 @@ other units.
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,9 @@ def show(
     name: str, drawings: tuple[Drawing, ...], rows: RowBuilder, full: bool
 ) -> Iterator[Row | Figure]:
     """Show one recorded file of the atlas; a full run computes it again."""
-    yield from recorded.show_recorded(
-        "beyond", name, RECORDED[name], partial(_figure, drawings=drawings), rows, full
+    before = recorded.load_recorded("beyond", name)
+    return recorded.show_recorded(
+        before, RECORDED[name], lambda data: chain([_figure(data, drawings)], rows(data)), full
     )
 
 

@@ -5,6 +5,7 @@ to finite networks that learn with it; and how the optimal rate decays late if l
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,13 +150,17 @@ def _decay(case: Late) -> xr.Dataset:
 
 def show_best(full: bool) -> Iterator[Row | Figure]:
     """Show the recorded schedule and networks; a full run computes them again."""
-    yield from recorded.show_recorded("beyond", "control", optimal, _draw_best, _best_rows, full)
+    before = recorded.load_recorded("beyond", "control")
+    return recorded.show_recorded(
+        before, optimal, lambda best: chain([_draw_best(best)], _best_rows(best)), full
+    )
 
 
 def show_late(full: bool) -> Iterator[Row | Figure]:
     """Show the recorded late rates; a full run computes them again."""
-    yield from recorded.show_recorded(
-        "beyond", "late_rates", late_decay, _draw_late, _late_rows, full
+    before = recorded.load_recorded("beyond", "late_rates")
+    return recorded.show_recorded(
+        before, late_decay, lambda rates: chain([_draw_late(rates)], _late_rows(rates)), full
     )
 
 

@@ -7,7 +7,7 @@ kinds of starts show which of them are visited.  For many units the minima at η
 families of anti-aligned units (docs/physics/online.md).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -87,13 +87,14 @@ def compute(full: bool) -> Iterator[Row | Figure]:
         "seventeen": seventeen,
     }
     before = {name: recorded.load_recorded("beyond", name) for name in measures}
-    if full:
-        now = {name: measure() for name, measure in measures.items()}
-        yield _figure(now)
-        yield from recorded.compare_with_recorded(_rows(now), _rows(before))
-        return
-    yield _figure(before)
-    yield from recorded.mark_recorded(_rows(before), recorded.describe_origin(*before.values()))
+    return recorded.show_recorded(
+        before, lambda: {name: measure() for name, measure in measures.items()}, _shown, full
+    )
+
+
+def _shown(data: Mapping[str, xr.Dataset]) -> Iterator[Row | Figure]:
+    yield _figure(data)
+    yield from _rows(data)
 
 
 def seventeen() -> xr.Dataset:
@@ -166,17 +167,21 @@ def _both_ways(s: Scenario, start: Overlaps, eta: float) -> xr.Dataset:
 
 def _contains(branch: xr.Dataset, eta: float, state: Overlaps) -> bool:
     """Return whether a branch passes next to a state, with students in either order."""
-    rates = branch.learning_rate.values
-    R, Q = branch.R.values, branch.Q.values
-    for j in np.flatnonzero(np.diff(np.sign(rates - eta)) != 0):
-        share = (eta - rates[j]) / (rates[j + 1] - rates[j])
-        near = [(1 - share) * x[j] + share * x[j + 1] for x in (R, Q)]
-        for order in permutations(range(len(near[0]))):
+    for Q, R in crossings(branch, eta):
+        for order in permutations(range(len(R))):
             p = list(order)
-            gap = [near[0][p] - np.asarray(state.R), near[1][np.ix_(p, p)] - np.asarray(state.Q)]
+            gap = [R[p] - np.asarray(state.R), Q[np.ix_(p, p)] - np.asarray(state.Q)]
             if max(float(np.max(np.abs(x))) for x in gap) < ON_BRANCH:
                 return True
     return False
+
+
+def crossings(branch: xr.Dataset, eta: float) -> Iterator[list[np.ndarray]]:
+    """Yield Q and R of a branch at a learning rate, interpolated between its points."""
+    rates, Q, R = branch.learning_rate.values, branch.Q.values, branch.R.values
+    for j in np.flatnonzero(np.diff(np.sign(rates - eta)) != 0):
+        share = (eta - rates[j]) / (rates[j + 1] - rates[j])
+        yield [(1 - share) * x[j] + share * x[j + 1] for x in (Q, R)]
 
 
 def visits(branches: list[xr.Dataset]) -> dict[str, Any]:
@@ -287,7 +292,7 @@ def unpadded(data: xr.Dataset) -> list[xr.Dataset]:
     return branches
 
 
-def _figure(data: dict[str, xr.Dataset]) -> Figure:
+def _figure(data: Mapping[str, xr.Dataset]) -> Figure:
     from tutelage.figures.style import new_panels
 
     left, right = new_panels(2)
@@ -299,7 +304,7 @@ def _figure(data: dict[str, xr.Dataset]) -> Figure:
     return Figure(left.figure, data)
 
 
-def _rows(data: dict[str, xr.Dataset]) -> Iterator[Row]:
+def _rows(data: Mapping[str, xr.Dataset]) -> Iterator[Row]:
     branches = unpadded(data["branches"])
     yield unpublished("citton2025's setting: branches of fixed points", len(branches), 0.0, NOTE)
     for number, one in enumerate(branches, start=1):

@@ -285,11 +285,9 @@ def _moments(passages: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
 def compute(full: bool) -> Iterator[Row | Figure]:
     """Return the recorded map; a full run computes it again."""
     before = recorded.load_recorded("beyond", "optimizers")
-    if full:
-        now = measured().assign_attrs(before.attrs)
-        yield from recorded.compare_with_recorded(_shown(now), _shown(before))
-    else:
-        yield from recorded.mark_recorded(_shown(before), recorded.describe_origin(before))
+    return recorded.show_recorded(
+        before, lambda: measured().assign_attrs(before.attrs), _shown, full
+    )
 
 
 def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:

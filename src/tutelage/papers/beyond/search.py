@@ -22,7 +22,7 @@ from tutelage.online.stationary.identical import are_identical, embedding, flow_
 from tutelage.online.stationary.points import POLISHED, is_state, settled
 from tutelage.online.steps import steps
 from tutelage.papers import recorded
-from tutelage.papers.beyond.landscape import distance, scenario, unpadded
+from tutelage.papers.beyond.landscape import crossings, distance, scenario, unpadded
 from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
 
@@ -162,21 +162,13 @@ def known_points(eta: float) -> tuple[list[Overlaps], list[int]]:
     """Return the fixed points of the recorded branches at a learning rate, with their branches."""
     points, names = list[Overlaps](), list[int]()
     for number, one in enumerate(unpadded(recorded.load_recorded("beyond", "branches"))):
-        for state in _crossings(one, eta):
+        for Q, R in crossings(one, eta):
+            state = Overlaps(Q=Q, R=R, T=scenario().T, rounding=1e-6)
             point = _polished(scenario(), state, eta)
             if point is not None and all(distance(point, p) > EQUAL_TOLERANCE for p in points):
                 points.append(point)
                 names.append(number)
     return points, names
-
-
-def _crossings(branch: xr.Dataset, eta: float) -> Iterator[Overlaps]:
-    """Yield the states of a branch at a learning rate, interpolated between its points."""
-    rates, R, Q = branch.learning_rate.values, branch.R.values, branch.Q.values
-    for j in np.flatnonzero(np.diff(np.sign(rates - eta)) != 0):
-        share = (eta - rates[j]) / (rates[j + 1] - rates[j])
-        near = [(1 - share) * x[j] + share * x[j + 1] for x in (Q, R)]
-        yield Overlaps(Q=near[0], R=near[1], T=scenario().T, rounding=1e-6)
 
 
 def _polished(s: Scenario, state: Overlaps, eta: float) -> Overlaps | None:
@@ -207,7 +199,14 @@ def missed_share(starts: int) -> float:
 
 def show(full: bool) -> Iterator[Row | Figure]:
     """Yield the picture and the rows of the recorded search."""
-    yield from recorded.show_recorded("beyond", "search", searched, _figure, _rows, full)
+    return recorded.show_recorded(
+        recorded.load_recorded("beyond", "search"), searched, _shown, full
+    )
+
+
+def _shown(data: xr.Dataset) -> Iterator[Row | Figure]:
+    yield _figure(data)
+    yield from _rows(data)
 
 
 def _figure(data: xr.Dataset) -> Figure:

@@ -17,7 +17,7 @@ from tutelage.figures.text import finish, share_legend
 from tutelage.papers import recorded
 from tutelage.papers.row import Row, unpublished
 from tutelage.papers.section import Figure, Section
-from tutelage.papers.tian2020.readings import NAMES, load_recorded, repeated
+from tutelage.papers.tian2020.readings import NAMES, load_recorded, trained
 
 # The deviation of an entry of a filter at the start, times the scale.
 ENTRY = {"code": 0.005, "text": 0.1 / 3**0.5}
@@ -43,13 +43,7 @@ NOTE_SHORT = "In a small network: 40 epochs of 2000 fresh examples with σ = 1, 
 def starts(full: bool) -> Iterator[Row | Figure]:
     """Compare recovered nodes over the scale of the start, at full size and in a small network."""
     before = load_recorded("starts")
-    if full:
-        now = {setting: repeated("starts", setting, one) for setting, one in before.items()}
-        yield from recorded.compare_with_recorded(_shown(now), _shown(before))
-    else:
-        yield from recorded.mark_recorded(
-            _shown(before), recorded.describe_origin(*before.values())
-        )
+    yield from recorded.show_recorded(before, lambda: trained("starts"), _shown, full)
     yield from _small()
 
 

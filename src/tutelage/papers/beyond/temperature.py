@@ -52,11 +52,7 @@ def compute(full: bool) -> Iterator[Row | Figure]:
     yield from _annealed()
     yield from _best_temperature()
     before = recorded.load_recorded("beyond", "temperature")
-    if full:
-        now = runs.measured()
-        yield from recorded.compare_with_recorded(sampled_rows(now), sampled_rows(before))
-    else:
-        yield from recorded.mark_recorded(sampled_rows(before), recorded.describe_origin(before))
+    yield from recorded.show_recorded(before, runs.measured, sampled_rows, full)
 
 
 @cache

@@ -93,11 +93,7 @@ def unseen(full: bool) -> Iterator[Row]:
 
 def stuck(full: bool) -> Iterator[Row | Figure]:
     """Networks of two hidden layers whose output no longer depends on the input."""
-    before = recorded.load_recorded(KEY, "stuck")
-    if full:
-        yield from recorded.compare_with_recorded(_rows(stuck_runs()), _rows(before))
-    else:
-        yield from recorded.mark_recorded(_rows(before), recorded.describe_origin(before))
+    return recorded.show_recorded(recorded.load_recorded(KEY, "stuck"), stuck_runs, _rows, full)
 
 
 def _rows(runs: xr.Dataset) -> Iterator[Row]:

@@ -33,10 +33,7 @@ NOTE = (
 def wider(full: bool) -> Iterator[Row | Figure]:
     """Return the row of the recorded networks, or of networks trained again."""
     before = recorded.load_recorded(KEY, "widths")
-    if full:
-        yield from recorded.compare_with_recorded([_row(measured())], [_row(before)])
-    else:
-        yield from recorded.mark_recorded([_row(before)], recorded.describe_origin(before))
+    return recorded.show_recorded(before, measured, lambda widths: [_row(widths)], full)
 
 
 def measured(runs: int = RUNS, spectra: int = SPECTRA) -> xr.Dataset:

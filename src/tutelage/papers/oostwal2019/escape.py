@@ -76,11 +76,9 @@ NOTE_RELU = (
 def escapes(full: bool) -> Iterator[Row | Figure]:
     """Yield picture and rows of the recorded chains, or of chains computed again."""
     before = recorded.load_recorded(KEY, "escape")
-    if full:
-        now = measured().assign_attrs(before.attrs)
-        yield from recorded.compare_with_recorded(_shown(now), _shown(before))
-    else:
-        yield from recorded.mark_recorded(_shown(before), recorded.describe_origin(before))
+    return recorded.show_recorded(
+        before, lambda: measured().assign_attrs(before.attrs), _shown, full
+    )
 
 
 def measured(

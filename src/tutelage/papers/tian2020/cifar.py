@@ -8,7 +8,7 @@ compared number by number; that students with more channels follow the teacher b
 rates that are divided by the multiple and with one for all.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import xarray as xr
@@ -52,10 +52,12 @@ def fig_8(full: bool) -> Parts:
     accuracies.
     """
     before = {name: _with_nodes(recorded.load_recorded(KEY, f"images_{name}")) for name in READINGS}
-    if full and which():
-        now = {name: study() for name, study in STUDIES.items()}
-        return recorded.compare_with_recorded(_shown(now), _shown(before))
-    return recorded.mark_recorded(_shown(before), recorded.describe_origin(*before.values()))
+    return recorded.show_recorded(
+        before,
+        lambda: {name: study() for name, study in STUDIES.items()},
+        _shown,
+        full and bool(which()),
+    )
 
 
 def _with_nodes(dataset: xr.Dataset) -> xr.Dataset:
@@ -91,7 +93,7 @@ def _same() -> xr.Dataset:
 STUDIES: dict[str, Callable[[], xr.Dataset]] = {"same": _same, "divided": _divided}
 
 
-def _shown(studies: dict[str, xr.Dataset]) -> Parts:
+def _shown(studies: Mapping[str, xr.Dataset]) -> Parts:
     from tutelage.papers.tian2020 import drawing_images as draw
 
     for name, study in studies.items():
@@ -115,7 +117,7 @@ def _accuracies(study: Any) -> Iterator[Row]:
             yield not_comparable(KEY, item, text, 100 * one, UNSAID)
 
 
-def _wider(studies: dict[str, xr.Dataset]) -> Iterator[Row]:
+def _wider(studies: Mapping[str, xr.Dataset]) -> Iterator[Row]:
     """Compare wide students with 1x at the last epoch, run by run, in three runs."""
     for layer in range(4):
         for multiple in (2, 5):

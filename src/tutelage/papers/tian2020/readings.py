@@ -68,10 +68,7 @@ def figure(name: str, parts: Callable[[Data], Parts]) -> Callable[[bool], Parts]
     """Make the compute function of a section: from recorded data, or compared with a full run."""
 
     def compute(full: bool) -> Parts:
-        before = load_recorded(name)
-        if full:
-            return recorded.compare_with_recorded(parts(trained(name)), parts(before))
-        return recorded.mark_recorded(parts(before), recorded.describe_origin(*before.values()))
+        return recorded.show_recorded(load_recorded(name), lambda: trained(name), parts, full)
 
     return compute
 
