@@ -6,6 +6,7 @@ turned into a warning.  Inside ``jit`` or ``grad`` values are not known; only sh
 
 import math
 import sys
+from collections.abc import Collection
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
@@ -91,6 +92,15 @@ def check_float64() -> None:
     if "jax" in sys.modules and not sys.modules["jax"].config.x64_enabled:
         allowed = "tutelage computes in float64, which `import tutelage` has switched on for JAX"
         raise InputError(OPTION, "False", allowed, f'jax.config.update("{OPTION}", True)')
+
+
+def check_choice(argument: str, value: str, choices: Collection[str]) -> None:
+    """Refuse a value that is not one of the choices."""
+    if value not in choices:
+        allowed = f"it has to be one of {', '.join(map(repr, choices))}"
+        raise InputError(
+            argument, short_repr(value), allowed, f"{argument}={next(iter(choices))!r}"
+        )
 
 
 def positive_integer(argument: str, value: Any, hint: str = "") -> int:

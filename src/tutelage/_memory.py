@@ -27,15 +27,7 @@ def available_memory() -> int:
     return min(limits, default=2**63)
 
 
-def check_memory(
-    argument: str,
-    value: int,
-    bytes_of: Callable[[int], float],
-    what: str,
-    *,
-    memory: float | None = None,
-    instead: str = "",
-) -> None:
+def check_memory(argument: str, value: int, bytes_of: Callable[[int], float], what: str) -> None:
     """Refuse a size whose arrays do not fit in memory, and suggest the largest that does.
 
     Args:
@@ -43,19 +35,17 @@ def check_memory(
         value: the size.
         bytes_of: bytes that a size takes, an increasing function.
         what: what takes them, in words, such as "the weights of one run".
-        memory: bytes that are allowed; by default all of `available_memory`.
-        instead: an alternative for the hint.
 
-    >>> check_memory("runs", 10**9, lambda runs: 8 * runs, "the records", memory=2**20)
+    >>> check_memory("runs", 10**15, lambda runs: 8 * runs, "the records")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    tutelage._checks.InputError: runs: got 1000000000, but the records would take 7.45 GiB; \
-0.000977 GiB is available. Try: runs=131072 or less.
+    tutelage._checks.InputError: runs: got 1000000000000000, but the records would take \
+7.45e+06 GiB; ... is available. Try: runs=... or less.
     """
     needed = bytes_of(value)
-    if memory is None and needed <= ANY_MACHINE_BYTES:
+    if needed <= ANY_MACHINE_BYTES:
         return
-    available = available_memory() if memory is None else memory
+    available = available_memory()
     if needed <= available:
         return
     largest = _largest(lambda size: bytes_of(size) <= available, value)
@@ -63,8 +53,7 @@ def check_memory(
     # `argument` is an option of a command, an argument in Python, or a description.
     named = f"{argument} " if argument.startswith("--") else f"{argument}="
     smaller = f"{'' if ' ' in argument else named}{largest} or less"
-    hints = [hint for hint in (smaller if largest else "", instead) if hint]
-    raise InputError(argument, str(value), allowed, ", or ".join(hints))
+    raise InputError(argument, str(value), allowed, smaller if largest else "")
 
 
 def _largest(fits: Callable[[int], bool], above: int) -> int:

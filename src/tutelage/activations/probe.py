@@ -11,7 +11,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
-from tutelage._checks import InputError, is_traced
+from tutelage._checks import InputError, check_choice, is_traced
 from tutelage._given import ArrayLike
 from tutelage._jax import jax, jnp
 
@@ -42,9 +42,7 @@ POINTS = np.concatenate([GRID, ELSEWHERE, -GRID])  # the last ones for the parit
 
 def probe(g: "Custom") -> None:
     """Raise InputError unless g is a real, finite, differentiable function as declared."""
-    if g.declared_parity not in ("odd", "even", "none"):
-        allowed = 'it has to be "odd", "even" or "none"'
-        raise InputError("parity", repr(g.declared_parity), allowed)
+    check_choice("parity", g.declared_parity, ("odd", "even", "none"))
     with jax.ensure_compile_time_eval():  # the points are constant, also inside a jit
         evaluated = _evaluate(g, POINTS)
         if is_traced(evaluated):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import check_choice
 from tutelage.figures.axes import figure_function
 from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES
@@ -39,8 +39,7 @@ def gate_activations(
     Returns:
         The Axes.  Without noise (β = ∞) the curve is black and dashed, with a gap at each jump.
     """
-    if which not in SYMBOLS:
-        raise InputError("which", repr(which), f"it has to be one of {', '.join(SYMBOLS)}")
+    check_choice("which", which, SYMBOLS)
     axes = new_axes(axes)
     betas = dataset["beta"].values
     for beta, tint, values in zip(betas, ordered_colours(len(betas)), dataset[which], strict=True):

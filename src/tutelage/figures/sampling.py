@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import check_choice
 from tutelage.figures.axes import figure_function
 from tutelage.figures.kinds import Axes
 from tutelage.figures.line_styles import DASHES
@@ -40,9 +40,7 @@ def hysteresis(
         The Axes.  Open triangles are runs; they point up for increasing and down for decreasing
         loads.  Lines join the means over the runs.
     """
-    if which not in QUANTITIES:
-        allowed = f"it has to be one of {', '.join(map(repr, QUANTITIES))}"
-        raise InputError("which", repr(which), allowed, 'which="specialization"')
+    check_choice("which", which, QUANTITIES)
     axes = new_axes(axes)
     for number, (label, (loads, values)) in enumerate((theory or {}).items()):
         style = DASHES[number % len(DASHES)]

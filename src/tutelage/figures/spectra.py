@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError
+from tutelage._checks import InputError, check_choice
 from tutelage.figures.axes import figure_function
 from tutelage.figures.eigenvalues import recorded_spectra
 from tutelage.figures.kinds import Axes, Colour
@@ -50,9 +50,7 @@ def training(
     Returns:
         The Axes.
     """
-    if which not in SYMBOLS:
-        allowed = f"it has to be one of {', '.join(SYMBOLS)}"
-        raise InputError("which", repr(which), allowed, "which='loss'")
+    check_choice("which", which, SYMBOLS)
     axes = new_axes(axes)
     for number, (name, one) in enumerate(datasets_by_name(datasets).items()):
         style = {"color": colour(number), "linestyle": DASHES[number % len(DASHES)]}
@@ -127,9 +125,7 @@ def index_against_tolerance(
     Returns:
         The Axes.  A dotted line marks the tolerance used for the index in the Dataset.
     """
-    if which not in INDICES:
-        allowed = f"it has to be {' or '.join(map(repr, INDICES))}"
-        raise InputError("which", repr(which), allowed, "which='zero_fraction'")
+    check_choice("which", which, INDICES)
     axes = new_axes(axes)
     tolerances = np.logspace(-16, 0, 65)
     marked = set()

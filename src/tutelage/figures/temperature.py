@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tutelage._checks import InputError, check_variables, short_repr
+from tutelage._checks import InputError, check_choice, check_variables, short_repr
 from tutelage._given import ArrayLike
 from tutelage.figures.axes import figure_function
 from tutelage.figures.equilibrium import mark_transitions
@@ -152,9 +152,7 @@ def temperature_states(
     import matplotlib
     from matplotlib.lines import Line2D
 
-    if which not in QUANTITIES:
-        allowed = f"it has to be one of {', '.join(map(repr, QUANTITIES))}"
-        raise InputError("which", repr(which), allowed, 'which="R"')
+    check_choice("which", which, QUANTITIES)
     if not isinstance(datasets, Sequence) or not len(datasets):
         allowed = "it has to be a list of learning curves at temperatures"
         raise InputError("datasets", short_repr(datasets), allowed, "[cold, hot]")

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._arguments import validated
-from tutelage._checks import InputError, finite_array, positive_integer
+from tutelage._checks import InputError, check_choice, finite_array, positive_integer
 from tutelage._given import ArrayLike, CheckedInside
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import check_gate
@@ -214,6 +214,5 @@ def _vector(argument: str, value: np.ndarray, units: int) -> np.ndarray:
 
 
 def _is_signal(transmits: str) -> bool:
-    if transmits not in ("signal", "state"):
-        raise InputError("transmits", repr(transmits), 'it has to be "signal" or "state"')
+    check_choice("transmits", transmits, ("signal", "state"))
     return transmits == "signal"

@@ -8,7 +8,7 @@ import equinox as eqx
 from jaxtyping import Array, Float, Key
 
 from tutelage._arguments import validated
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import InputError, check_choice, finite_number, positive_integer
 from tutelage._jax import jax, jnp, match_rank
 from tutelage._types import Scalar
 from tutelage.activations import Activation
@@ -58,9 +58,7 @@ class Classifier(eqx.Module):
             allowed = "a network has at least inputs and outputs"
             raise InputError("sizes", repr(self.sizes), allowed, "(2, 10, 1)")
         check_one("activation", activation)
-        if beta not in get_args(Beta):
-            allowed = f"it has to be one of {', '.join(map(repr, get_args(Beta)))}"
-            raise InputError("beta", repr(beta), allowed, "beta='fixed'")
+        check_choice("beta", beta, get_args(Beta))
         if beta != "fixed" and not hasattr(activation, "beta"):
             allowed = f"{activation.name} has no β that could be trained"
             raise InputError("beta", repr(beta), allowed, "beta='fixed', or tl.Swish()")

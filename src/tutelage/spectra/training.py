@@ -9,7 +9,7 @@ import xarray as xr
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int, PyTree
 
-from tutelage._checks import InputError, epochs_to_record, positive_integer
+from tutelage._checks import InputError, check_choice, epochs_to_record, positive_integer
 from tutelage._given import ArrayLike
 from tutelage._jax import jax, jit_unoptimized, jnp
 from tutelage._memory import check_memory
@@ -101,9 +101,7 @@ def train(
     >>> run.eigenvalues.dims, bool(run.loss[0, 1] < run.loss[0, 0])
     (('run', 'epoch', 'eigenvalue'), True)
     """
-    if output not in get_args(Output):
-        allowed = f"it has to be {' or '.join(map(repr, get_args(Output)))}"
-        raise InputError("output", repr(output), allowed, "output='softmax'")
+    check_choice("output", output, get_args(Output))
     _fits(classifier, examples, output)
     beta_start = check_beta_start(classifier, beta_start)
     optimizer = Adam() if optimizer is None else optimizer

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree, Shaped
 
-from tutelage._checks import InputError, finite_number, positive_integer
+from tutelage._checks import InputError, check_choice, finite_number, positive_integer
 from tutelage._jax import jax, jnp
 from tutelage._names import with_checked_arguments
 from tutelage._types import Scalar
@@ -81,9 +81,7 @@ def check_recipe(recipe: Recipe, images: int) -> None:
     finite_number("weight_decay", recipe.weight_decay, at_least=0.0, hint="weight_decay=0")
     if positive_integer("batch", recipe.batch, "batch=64") > images:
         raise InputError("batch", repr(recipe.batch), f"there are {images} images")
-    if recipe.precision not in PRECISIONS:
-        allowed = f"it has to be one of {', '.join(PRECISIONS)}"
-        raise InputError("precision", repr(recipe.precision), allowed, '"float32"')
+    check_choice("precision", recipe.precision, PRECISIONS)
 
 
 def learn(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tutelage._arguments import validated
-from tutelage._checks import InputError, finite_number, positive_integer, shape_of
+from tutelage._checks import InputError, check_choice, finite_number, positive_integer, shape_of
 from tutelage._given import ArrayLike, CheckedInside
 from tutelage._memory import check_memory
 from tutelage.deep.network import Network, as_jax, check_network
@@ -142,9 +142,7 @@ def over_realized(widths: tuple[int, ...], multiple: int) -> tuple[int, ...]:
 
 def check_construction(construction: str, widths: tuple[int, ...]) -> str:
     """Check the construction, and that there are enough entries for distinct filters."""
-    if construction not in CONSTRUCTIONS:
-        allowed = "it has to be one of text, code"
-        raise InputError("construction", repr(construction), allowed, '"text"')
+    check_choice("construction", construction, CONSTRUCTIONS)
     drawn = list(pairwise(widths)) if len(widths) > 3 else [widths[:2]]
     for m, n in drawn if construction == CODE else ():
         if n > 2**m:

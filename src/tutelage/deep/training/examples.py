@@ -7,9 +7,10 @@ import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, Key
 
-from tutelage._checks import InputError, finite_array, finite_number
+from tutelage._checks import InputError, finite_number
 from tutelage._given import ArrayLike, CheckedInside
 from tutelage._jax import jax, jnp
+from tutelage.deep.network import check_examples
 
 
 def written(number: float) -> str:
@@ -116,8 +117,4 @@ def as_examples(argument: str, data: CheckedInside[str | ArrayLike], inputs: int
             raise InputError(argument, repr(data), allowed, '"gaussian:10"') from None
         finite_number(argument, float(width or 1.0), above=0.0, hint='"gaussian:10"')
         return examples
-    array = finite_array(argument, data)
-    if array.ndim != 2 or array.shape[1] != inputs or not len(array):
-        allowed = f"it has to be a matrix with {inputs} columns and at least one row"
-        raise InputError(argument, f"shape {array.shape}", allowed)
-    return RowSource(jnp.asarray(array))
+    return RowSource(jnp.asarray(check_examples(argument, data, inputs)))

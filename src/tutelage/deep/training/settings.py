@@ -9,6 +9,7 @@ import numpy as np
 
 from tutelage._checks import (
     InputError,
+    check_choice,
     epochs_to_record,
     finite_array,
     finite_number,
@@ -138,9 +139,7 @@ def settings(
     if steps is not None and fresh:
         allowed = "only a fixed set of examples takes a number of steps"
         raise InputError("steps", repr(steps), allowed, "fresh=False")
-    if precision not in PRECISIONS:
-        allowed = f"it has to be one of {', '.join(PRECISIONS)}"
-        raise InputError("precision", repr(precision), allowed, '"float64"')
+    check_choice("precision", precision, PRECISIONS)
     _check_sizes(widths, multiple, runs, evaluation)
     return Settings(
         teacher=widths,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tutelage._checks import InputError, finite_number, is_number
+from tutelage._checks import InputError, check_choice, finite_number, is_number
 from tutelage._given import CheckedInside
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel, kernel_of
@@ -113,13 +113,7 @@ def setting_of(
 
     is_for_states: two units with the quenched free energy have states, but no curves.
     """
-    if approximation not in ("quenched", "annealed"):
-        raise InputError(
-            "approximation",
-            repr(approximation),
-            'it has to be "quenched" or "annealed"',
-            'approximation="quenched"',
-        )
+    check_choice("approximation", approximation, ("quenched", "annealed"))
     noise = float(finite_number("label_noise", label_noise, at_least=0.0, hint="label_noise=0.1"))
     if temperature is None:
         _check_unused(approximation, noise)
