@@ -1,5 +1,6 @@
 """A run with all steps of its integration, and the exact slope of its error."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ TOO_LARGE = 1e6
 MAX_STEPS = 2**14
 OUTCOMES = ("reached", "converged", "diverged")
 CONVERGED, DIVERGED = 1, 2
+# Arrays of all steps, the number of steps taken, and the number of the outcome.
+RawSteps = tuple[tuple[Array, ...], Array, Array]
 
 
 class Steps(NamedTuple):
@@ -34,6 +37,13 @@ class Steps(NamedTuple):
     error: Float[np.ndarray, " t"]
     slope: Float[np.ndarray, " t"]
     outcome: str
+
+    @classmethod
+    def of(cls, raw: RawSteps) -> "Steps":
+        """Leave out the steps that were not taken."""
+        recorded, count, reason = raw
+        t, y, error, slope = (np.asarray(x)[: int(count)] for x in recorded)
+        return cls(t, y, error, slope, OUTCOMES[int(reason)])
 
     def crossings(self, level: float) -> np.ndarray:
         """Return times at which the error crosses a level, from cubics with the exact slopes."""
@@ -74,9 +84,7 @@ def steps(
         lambda x: jnp.asarray(x, dtype=jnp.float64),
         (rate_of(learning_rate), until, tolerance, longest, solved),
     )
-    recorded, count, reason = _compiled(flow, y0, *numbers)
-    t, y, error, slope = (np.asarray(x)[: int(count)] for x in recorded)
-    return Steps(t, y, error, slope, OUTCOMES[int(reason)])
+    return Steps.of(_compiled(flow, y0, *numbers))
 
 
 @stored_jit
@@ -88,17 +96,36 @@ def _compiled(
     tolerance: Float[Array, ""],
     longest: Float[Array, ""],
     solved: Float[Array, ""],
-):
+) -> RawSteps:
     T = flow.scenario.T
 
     def rates(t: Array, y: Array) -> Array:
         return flow.rates(y, T, rate)
 
+    span = {"until": until, "tolerance": tolerance, "longest": longest}
+    return record_steps(flow, rates, y0, TOO_LARGE * jnp.max(T), solved, **span)
+
+
+def record_steps(
+    flow: Flow,
+    rates: Callable[[Array, Array], Array],
+    y0: Array,
+    largest: float | Array,
+    solved: Array,
+    **span: Array,
+) -> RawSteps:
+    """Integrate inside a compiled function, and record time, state, error and slope at every step.
+
+    largest: an overlap above which a run diverges.
+    solved: the error below which a run has converged.
+    span: until, tolerance and longest of `every_step`.
+    """
+
     def error(y: Array) -> Array:
-        return flow.errors(y, T)
+        return flow.errors(y, flow.scenario.T)
 
     def ends(t: Array, y: Array, slope: Array) -> Array:
-        large = jnp.max(jnp.abs(y), axis=-1) > TOO_LARGE * jnp.max(T)
+        large = jnp.max(jnp.abs(y), axis=-1) > largest
         return jnp.where(error(y[0]) < solved, CONVERGED, jnp.where(large, DIVERGED, 0))
 
     def observe(now: IntegratorState) -> tuple[Array, ...]:
@@ -106,15 +133,5 @@ def _compiled(
         return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
 
     # Steps that shrink to zero are a divergence that is faster than the bound on the norms.
-    recorded, count, end = every_step(
-        rates,
-        ends,
-        DIVERGED,
-        observe,
-        y0,
-        until=until,
-        tolerance=tolerance,
-        longest=longest,
-        most=MAX_STEPS,
-    )
+    recorded, count, end = every_step(rates, ends, DIVERGED, observe, y0, most=MAX_STEPS, **span)
     return recorded, count, end.reason[0]

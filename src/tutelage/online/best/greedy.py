@@ -16,11 +16,8 @@ from jaxtyping import Array, Float
 from tutelage._jax import jax, jnp
 from tutelage._types import AnyArray
 from tutelage.online.best.discretized import LARGEST_OVERLAP, Controlled, in_blocks
-from tutelage.online.steps import MAX_STEPS, OUTCOMES, Steps
+from tutelage.online.steps import RawSteps, Steps, record_steps
 from tutelage.runs.stored_jit import stored_jit
-from tutelage.solve.stepping import IntegratorState, every_step
-
-CONVERGED, DIVERGED = 1, 2
 
 
 def greedy_run(
@@ -40,11 +37,9 @@ def greedy_run(
         The run after every step, and the controls at these times.
     """
     numbers = (np.asarray(x, float) for x in (y0, bounds, until, tolerance, solved))
-    recorded, count, reason = _run(system, *numbers)
-    t, y, error, slope = (np.asarray(x)[: int(count)] for x in recorded)
-    run = Steps(t, y, error, slope, OUTCOMES[int(reason)])
+    run = Steps.of(_run(system, *numbers))
     box = np.asarray(bounds, float)
-    return run, in_blocks(lambda y: _controls(system, y, box), y)
+    return run, in_blocks(lambda y: _controls(system, y, box), run.states)
 
 
 def greedy_controls(
@@ -83,24 +78,12 @@ def _run(
     until: Float[AnyArray, ""],
     tolerance: Float[AnyArray, ""],
     solved: Float[AnyArray, ""],
-) -> tuple[Any, Any, Any]:
+) -> RawSteps:
     def rates(t: Array, y: Array) -> Array:
         return system.rates(y[0], greedy_controls(system, y[0], bounds))[None]
 
-    def error(y: Array) -> Array:
-        return system.flow.errors(y, system.flow.scenario.T)
-
-    def ends(t: Array, y: Array, slope: Array) -> Array:
-        large = jnp.max(jnp.abs(y), axis=-1) > LARGEST_OVERLAP
-        return jnp.where(error(y[0]) < solved, CONVERGED, jnp.where(large, DIVERGED, 0))
-
-    def observe(now: IntegratorState) -> tuple[Array, ...]:
-        y = now.y[0]
-        return now.t[0], y, *jax.jvp(error, (y,), (now.slopes[-1, 0],))
-
     span = {"until": until, "tolerance": tolerance, "longest": jnp.asarray(jnp.inf)}
-    recorded, count, end = every_step(rates, ends, DIVERGED, observe, y0, most=MAX_STEPS, **span)
-    return recorded, count, end.reason[0]
+    return record_steps(system.flow, rates, y0, LARGEST_OVERLAP, solved, **span)
 
 
 @stored_jit
