@@ -20,9 +20,17 @@ POINTS_PER_ROUND = 31  # points at once on the way to the end of the curve
 def trace(theory: "FiniteTheory") -> Point:
     """Trace the specialized curve from V next to 1 down to where the load diverges again."""
     V = grid(theory.K)
-    exchanged = theory.units == 2 and theory.kernel.slope > 0
-    points = np.array(followed(theory, V[V > 0] if exchanged else V)).reshape(-1, 3)[::-1]
-    if exchanged and len(points):  # exchanging two students exchanges R and S and keeps U
+    if theory.units == 2 and theory.kernel.slope > 0:
+        return trace_mirrored(theory, V[V > 0])
+    return Point(*np.array(followed(theory, V)).reshape(-1, 3)[::-1].T)
+
+
+def trace_mirrored(theory: "FiniteTheory", V: np.ndarray) -> Point:
+    """Trace the curve of two units at V > 0, and its mirror image: exchanging the students
+    exchanges R and S and keeps U.
+    """
+    points = np.array(followed(theory, V)).reshape(-1, 3)[::-1]
+    if len(points):
         middle = np.array([theory.at(0.0, Point(*points[0]))], dtype=float)
         points = np.concatenate([points[::-1] * np.array([-1.0, 1.0, 1.0]), middle, points])
     return Point(*points.T)

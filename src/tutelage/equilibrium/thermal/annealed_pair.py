@@ -22,7 +22,7 @@ from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.finite import FiniteTheory
 from tutelage.equilibrium.symmetric.theory import MAX_STEPS, TOLERANCE, Equations, Point
-from tutelage.equilibrium.symmetric.tracing import followed, grid
+from tutelage.equilibrium.symmetric.tracing import grid, trace_mirrored
 from tutelage.equilibrium.thermal.two_units import NODES, AnnealedAverage, average_of
 from tutelage.equilibrium.thermal.values import Values
 from tutelage.solve.newton import Root, newton
@@ -88,11 +88,7 @@ class AnnealedPairTheory(FiniteTheory):
 
     def trace(self) -> Point:
         V = grid(self.K)
-        points = np.array(followed(self, V[(V > 0) & (V <= LARGEST_V)])).reshape(-1, 3)[::-1]
-        if len(points):  # exchanging two students exchanges R and S
-            middle = np.array([self.at(0.0, Point(*points[0]))], dtype=float)
-            points = np.concatenate([points[::-1] * np.array([-1.0, 1.0, 1.0]), middle, points])
-        return Point(*points.T)
+        return trace_mirrored(self, V[(V > 0) & (V <= LARGEST_V)])
 
     def _quotient(
         self, log: AnnealedAverage, U: FloatOrArray, V: FloatOrArray, C: FloatOrArray
