@@ -70,13 +70,18 @@ def _nodes(network: Network) -> _HiddenNodes:
     return _HiddenNodes((W / length).T, b / length, length, np.asarray(network.weights[1]))
 
 
+def _angles(a: _HiddenNodes, b: _HiddenNodes) -> tuple[np.ndarray, np.ndarray]:
+    """Return cosine and sine of the angles between the filters of all pairs of nodes."""
+    cos = a.direction @ b.direction.T
+    # ‖w̄_k - (w̄_k·w̄_j) w̄_j‖ is accurate where √(1 - cos²) has lost its digits.
+    return cos, np.linalg.norm(a.direction[:, None] - cos[..., None] * b.direction[None], axis=2)
+
+
 def _same(
     a: _HiddenNodes, b: _HiddenNodes, tolerance: float, r: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whether node k of a is aligned with node j of b, and the least sine for each j."""
-    cos = a.direction @ b.direction.T
-    # ‖w̄_k - (w̄_k·w̄_j) w̄_j‖ is accurate where √(1 - cos²) has lost its digits.
-    sin = np.linalg.norm(a.direction[:, None] - cos[..., None] * b.direction[None], axis=2)
+    cos, sin = _angles(a, b)
     near = np.abs(a.bias[:, None] - b.bias) <= tolerance * r
     least = np.where(cos > 0, sin, 1.0).min(axis=0)
     return (cos > 0) & (sin <= tolerance) & near, least
@@ -88,8 +93,7 @@ def _observes(a: _HiddenNodes, b: _HiddenNodes, r: float) -> np.ndarray:
     The boundary is x = -b_j w̄_j + y, y ⟂ w̄_j, and the largest field there
     -b_j cos θ + b_k + √(r² - b_j²) sin θ.
     """
-    cos = a.direction @ b.direction.T
-    sin = np.linalg.norm(a.direction[:, None] - cos[..., None] * b.direction[None], axis=2)
+    cos, sin = _angles(a, b)
     inside = r**2 - b.bias**2
     largest = -b.bias * cos + a.bias[:, None] + np.sqrt(np.maximum(inside, 0.0)) * sin
     # Rounding would make a node observe its own boundary, where its field is 0.
