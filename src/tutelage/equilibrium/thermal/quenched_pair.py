@@ -38,6 +38,7 @@ from tutelage.equilibrium.kernel.kernel import Kernel
 from tutelage.equilibrium.symmetric.branches import follow_branches, state_at
 from tutelage.equilibrium.symmetric.finite import FiniteTheory
 from tutelage.equilibrium.symmetric.theory import Point
+from tutelage.equilibrium.thermal.two_units import check_quadrature
 from tutelage.equilibrium.thermal.values import Values
 
 ROOT = math.sqrt(2)
@@ -293,14 +294,8 @@ class QuenchedPairTheory:
         """
         coarse = self.solve(load, rough, self.coarser, V=_held(rough))
         at = self.solve(load, coarse, V=_held(rough))
-        error = _distance(at, coarse)
-        if error > MAX_QUADRATURE_ERROR:
-            raise ComputationError(
-                "temperature",
-                f"{self.temperature:g}",
-                f"for units=2 its quadrature gives overlaps with errors of {error:.1g}",
-                "temperature=0.5, a lower load, or units=math.inf",
-            )
+        error, instead = _distance(at, coarse), "temperature=0.5, a lower load"
+        check_quadrature(self.temperature, error, MAX_QUADRATURE_ERROR, "overlaps", instead)
         return at
 
     def values(self, load: float, at: PairOverlaps) -> Values:

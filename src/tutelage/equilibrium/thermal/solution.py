@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from tutelage._checks import ComputationError, InputError
+from tutelage._checks import InputError
 from tutelage._types import FloatOrArray
 from tutelage.activations import Activation
 from tutelage.equilibrium.kernel.kernel import is_hashable
@@ -18,7 +18,7 @@ from tutelage.equilibrium.symmetric.branches import Branch, BranchCurve, follow_
 from tutelage.equilibrium.symmetric.theory import Point, Theory
 from tutelage.equilibrium.thermal.quenched import QuenchedTheory
 from tutelage.equilibrium.thermal.setting import ThermalSetting
-from tutelage.equilibrium.thermal.two_units import FEWER_NODES
+from tutelage.equilibrium.thermal.two_units import FEWER_NODES, check_quadrature
 from tutelage.equilibrium.thermal.values import Values
 
 # Rounding of the logarithm of a load, some terms of order one.
@@ -138,7 +138,8 @@ def solved(setting: ThermalSetting) -> Solution:
     theories = [theory] if minimizers is None else [theory, minimizers]
     curves = [follow_branches(each) for each in theories]
     if setting.has_quadrature:
-        _check_quadrature(setting, curves[0])
+        error, instead = quadrature_error(setting, curves[0]), "temperature=1.0, tl.ReLU()"
+        check_quadrature(setting.temperature, error, MAX_QUADRATURE_ERROR, "loads", instead)
     branches = [ThermalBranch("unspecialized", theory, theory.unspecialized)]
     if isinstance(theory, QuenchedTheory):
         branches += _agreeing(theory)
@@ -164,19 +165,6 @@ def quadrature_error(setting: ThermalSetting, curves: BranchCurve) -> float:
             load = setting.theory.slope(point)[0]
             changes.append(abs(float(coarse.slope(coarse.at(point.V, point))[0] / load - 1)))
     return float(np.max(np.nan_to_num(changes, nan=np.inf), initial=0.0))
-
-
-def _check_quadrature(setting: ThermalSetting, curves: BranchCurve) -> None:
-    """Refuse temperatures at which too few digits remain."""
-    error = quadrature_error(setting, curves)
-    if error > MAX_QUADRATURE_ERROR:
-        raise ComputationError(
-            "temperature",
-            f"{setting.temperature:g}",
-            f"for units=2 its quadrature of a smooth unit gives loads with relative errors of "
-            f"{error:.1g}",
-            "temperature=1.0, tl.ReLU(), or units=math.inf",
-        )
 
 
 def _beyond_one(loads: np.ndarray) -> Point:

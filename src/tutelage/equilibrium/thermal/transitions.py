@@ -76,7 +76,8 @@ class ThermalTransitions(Finding):
 
 def transitions_of(solution: Solution) -> ThermalTransitions:
     """Return the transitions of a solution; the error of a quadrature is added to their loads."""
-    transitions, setting = _found(solution), solution.setting
+    setting = solution.setting
+    transitions = _nothing(setting) if setting.is_linear else _of_curves(solution)
     if not setting.has_quadrature or transitions.appears is None:
         return transitions
     relative = quadrature_error(setting, solution.curves[0])
@@ -93,11 +94,9 @@ def _widened(load: Estimate, relative: float) -> Estimate:
     return Estimate(load.value, load.error + relative * load.value)
 
 
-def _found(solution: Solution) -> ThermalTransitions:
+def _of_curves(solution: Solution) -> ThermalTransitions:
     setting, curves = solution.setting, solution.curves
     reasons = dict[str, str]()
-    if setting.is_linear:
-        return _nothing(setting)
     theory, start = _beginning(solution)
     unstable = None if start is None else load_of(theory, start)
     if unstable is None:
@@ -118,20 +117,15 @@ def _found(solution: Solution) -> ThermalTransitions:
     )
     states = extrema(solution, (coexists or appears).value)
     agreement = _agreement(setting, reasons)
+    if jump is None:
+        reasons["jump"] = reasons["coexists"]
     specialized: ThermalState | None
     symmetric: bool | None
     if continuous:
         specialized, symmetric = None, _begins_symmetric(theory, latest, start)
         reasons["specialized"] = "the transition is continuous: the branch begins at R = 0"
     else:
-        specialized = _outermost([s for s in states if s.R > s.S], jump)
-        symmetric = None if specialized is None else specialized.replica_symmetric
-    if jump is None:
-        reasons["jump"] = reasons["coexists"]
-    if specialized is None:
-        reasons.setdefault("specialized", "R = q = 1 above this load")
-    if symmetric is None:
-        reasons["replica_symmetric"] = reasons["specialized"]
+        specialized, symmetric = _specialized(states, jump, reasons)
     return ThermalTransitions(
         appears=appears,
         coexists=coexists,
@@ -253,12 +247,18 @@ def _next_to(branch: Branch, R: np.ndarray) -> Point:
     return Point(branch.V[index], branch.d[index], branch.c[index])
 
 
-def _outermost(states: list[ThermalState], jump: float | None) -> ThermalState | None:
-    """Return the specialized state with R next to the jump, or with the largest R."""
-    if not states:
-        return None
+def _specialized(
+    states: list[ThermalState], jump: float | None, reasons: dict[str, str]
+) -> tuple[ThermalState | None, bool | None]:
+    """Return the specialized state with R next to the jump, or with the largest R, and whether
+    replica symmetry is stable in it; None, with a reason, if there is no such state.
+    """
     key = (lambda s: s.S - s.R) if jump is None else (lambda s: abs(s.R - s.S - jump))
-    return min(states, key=key)
+    state = min((s for s in states if s.R > s.S), key=key, default=None)
+    if state is None:
+        reasons["specialized"] = reasons["replica_symmetric"] = "R = q = 1 above this load"
+        return None, None
+    return state, state.replica_symmetric
 
 
 def _agreement(setting: ThermalSetting, reasons: dict[str, str]) -> Estimate | None:

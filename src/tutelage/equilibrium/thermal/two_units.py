@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
+from tutelage._checks import ComputationError
 from tutelage._jax import jax, jnp
 from tutelage._types import FloatOrArray
 from tutelage.activations import Activation
@@ -44,6 +45,20 @@ class AnnealedAverage(NamedTuple):
     in_beta: Any
     gradient: np.ndarray
     hessian: np.ndarray
+
+
+def check_quadrature(
+    temperature: float, error: float, largest: float, quantity: str, instead: str
+) -> None:
+    """Refuse a temperature at which the error of a quadrature of two units is too large.
+
+    quantity: what has the error.
+    instead: what to try.
+    """
+    if error > largest:
+        allowed = f"for units=2 its quadrature gives {quantity} with errors of {error:.1g}"
+        hint = f"{instead}, or units=math.inf"
+        raise ComputationError("temperature", f"{temperature:g}", allowed, hint)
 
 
 def covariances(U: FloatOrArray, V: FloatOrArray, C: FloatOrArray) -> np.ndarray:
