@@ -35,7 +35,7 @@ from tutelage.online.best.certificate import (
     hamiltonian_spread_of,
     smallest_increase_of,
 )
-from tutelage.online.best.coarse import search_coarsely
+from tutelage.online.best.coarse import Coarse, search_coarsely
 from tutelage.online.best.discretized import Controlled, Path, in_blocks
 from tutelage.online.best.first_guess import as_functions, best_constant
 from tutelage.online.best.goals import check_goal, checked_bounds
@@ -183,7 +183,8 @@ def best_control(
     with Checkpoint(checkpoint, identity) as file, Progress(progress, None, "searches") as bar:
         if greedy:
             return _greedy(search)
-        return _optimal(search, given, count, seed, file, bar)
+        coarse = search_coarsely(search, given, count, seed, file, bar)
+        return _refined(search, coarse, seed, bar)
 
 
 def _samples(schedule: Callable[[Any], Any]) -> str:
@@ -194,18 +195,12 @@ def _samples(schedule: Callable[[Any], Any]) -> str:
         return type(problem).__name__
 
 
-def _optimal(
-    search: Search,
-    start_from: Mapping[str, Callable[[Any], Any]],
-    knots: int,
-    seed: int,
-    file: Checkpoint,
-    bar: Progress,
-) -> BestControl:
-    coarse = search_coarsely(search, start_from, knots, seed, file, bar)
-    grid, end = coarse.grid, coarse.end
-    fine = KnotGrid.of(2 * (knots // 2), len(grid.ends) - 1)
-    end, best = search.soonest(fine, end, interpolated(grid.knots, coarse.values, fine.knots))
+def _refined(search: Search, coarse: Coarse, seed: int, bar: Progress) -> BestControl:
+    """Search with twice as many knots, beginning at the coarse optimum, and certify the result."""
+    grid = coarse.grid
+    fine = KnotGrid.of(2 * (len(grid.knots) - 1), len(grid.ends) - 1)
+    first = interpolated(grid.knots, coarse.values, fine.knots)
+    end, best = search.soonest(fine, coarse.end, first)
     bar.add(1)
     certificate = Certificate(
         knots=(len(grid.knots) - 1, len(fine.knots) - 1),
