@@ -1,4 +1,4 @@
-"""Scenarios and starts of the papers that several tests use."""
+"""Scenarios and starts of the papers that several tests use, and what they compare."""
 
 import math
 
@@ -6,6 +6,7 @@ import numpy as np
 
 import tutelage as tl
 from tutelage.model.layout import layout_of
+from tutelage.online.linearization import first_order
 
 ONE, TWO = (tl.Committee(units, tl.ReLU()) for units in (1, 2))
 
@@ -33,3 +34,34 @@ def between(overlaps, g, h, **keywords):
 def to_vector(overlaps):
     """Q and R as a vector."""
     return layout_of(overlaps.K, overlaps.M).vector({"Q": overlaps.Q, "R": overlaps.R})
+
+
+def eigenvalues_by_overlaps(flow, state):
+    """Eigenvalues of the Jacobian in (Q, R) as η → 0, the largest first."""
+    return np.sort(np.linalg.eigvals(first_order(flow, flow.vector(state))[1]).real)[::-1]
+
+
+def assert_behaviour_changes(rates):
+    """Runs of `GRADED`: at the second rate the error rises, at the fourth the norms diverge."""
+    run = tl.online.evolve(
+        GRADED,
+        GRADED_START,
+        np.array(rates),
+        until=400.0,
+        times=np.linspace(0.0, 400.0, 4001),
+        tolerance=1e-10,
+    )
+    rises = np.nanmax(np.diff(run["generalization_error"].values, axis=1), axis=1)
+    # Steps are integrated to 1e-10; a rise of the error is a thousand times larger.
+    assert rises[0] < 1e-9 and rises[1] > 1e-7
+    assert list(run["outcome"].values == "diverged") == [False, False, False, True]
+
+
+def assert_same_law(one, other, names):
+    """Means and variances over the runs of two simulations agree within five standard errors."""
+    for name in names:
+        x, y = (data[name].values.reshape(data.sizes["run"], -1) for data in (one, other))
+        for power in (1, 2):
+            a, b = ((z - x.mean(axis=0)) ** power for z in (x, y))
+            error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / len(x))
+            assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 5 * error)

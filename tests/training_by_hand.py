@@ -1,6 +1,7 @@
 """A training by hand, in NumPy: a user's loop without the package."""
 
 import numpy as np
+from scipy import special
 
 import tutelage as tl
 
@@ -9,13 +10,23 @@ START = tl.Overlaps(Q=[[0.3]], R=[[0.1]], T=[[1.0]])
 
 
 def erf(x):
-    from scipy.special import erf
-
-    return erf(x / np.sqrt(2))
+    return special.erf(x / np.sqrt(2))
 
 
 def slope(x):
     return np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2)
+
+
+# g and g' in NumPy, as an independent route.
+UNITS = {
+    "relu": (tl.ReLU(), lambda x: np.maximum(x, 0), lambda x: 1.0 * (x > 0)),
+    "erf": (tl.Erf(), erf, slope),
+    "gelu": (
+        tl.GELU(),
+        lambda x: x * special.ndtr(x),
+        lambda x: special.ndtr(x) + x * slope(x) / 2,
+    ),
+}
 
 
 def weights(seed=0, start=START, dimension=N):

@@ -21,6 +21,8 @@ HELP = (
     "    sys.argv = ['tutelage', *command, '--help']\n"
     "    try: main()\n"
     "    except SystemExit as done: assert not done.code\n"
+    "loaded = {'jax', 'matplotlib', 'scipy', 'xarray', 'sklearn'} & set(sys.modules)\n"
+    "assert not loaded, loaded"
 )
 
 
@@ -50,7 +52,7 @@ def test_every_letter_of_the_package_has_words():
         assert letter.isascii() or (readable(letter).isascii() and "\\" not in readable(letter))
 
 
-def test_help_is_readable_in_ascii():
+def test_help_is_readable_in_ascii_and_loads_nothing_that_computes():
     ended = subprocess.run([sys.executable, "-c", HELP], env=ASCII, capture_output=True)
     assert ended.returncode == 0, ended.stderr.decode()
     assert ended.stderr == b"" and ended.stdout.isascii() and b"10^6" in ended.stdout

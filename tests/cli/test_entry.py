@@ -1,7 +1,5 @@
 """The command: help, version, and its messages."""
 
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -87,20 +85,6 @@ def test_warnings_are_printed_on_one_line(run, monkeypatch):
 
     monkeypatch.setattr(entry, "app", warn)
     assert run() == (0, "", "tutelage: the rest\n")
-
-
-def test_help_loads_nothing_that_computes():
-    code = (
-        "import sys\n"
-        "from tutelage.cli import main\n"
-        f"for command in ([], *([name] for name in {COMMANDS})):\n"
-        "    sys.argv = ['tutelage', *command, '--help']\n"
-        "    try: main()\n"
-        "    except SystemExit as done: assert not done.code\n"
-        "loaded = {'jax', 'matplotlib', 'scipy', 'xarray', 'sklearn'} & set(sys.modules)\n"
-        "assert not loaded, loaded"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def test_pages_named_in_messages_exist_and_have_the_quoted_words():

@@ -2,21 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.special import erf
+from training_by_hand import UNITS
 
 import tutelage as tl
 from tutelage import InputError
 from tutelage.online.flow import Flow
 
 N, B, RUNS, STEPS, ETA, ETA_V = 500, 0.5, 40, 3, 0.8, 0.3
-UNITS = {
-    "relu": (tl.ReLU(), lambda x: np.maximum(x, 0), lambda x: 1.0 * (x > 0)),
-    "erf": (
-        tl.Erf(),
-        lambda x: erf(x / np.sqrt(2)),
-        lambda x: np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2),
-    ),
-}
 START = tl.Overlaps([[0.5, 0.1], [0.1, 0.4]], [[0.2, 0.1], [0.0, 0.3]], np.eye(2))
 V, V_TEACHER, NOISE, DECAY = np.array([0.7, -0.5]), np.array([1.0, 0.6]), 0.3, 0.05
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scenarios import random_overlaps, to_vector
 from scipy.integrate import solve_ivp
-from scipy.special import erf, ndtr
+from training_by_hand import UNITS
 
 import tutelage as tl
 from tutelage import InputError
@@ -23,20 +23,6 @@ NUMBERS = {
     "output_scale": (0.8, 1.1),
 }
 V, V_TEACHER = np.array([[0.5, -1.2], [0.3, 0.9]]), np.array([[1.0, 0.4], [-0.6, 1.5]])
-# g and g' in NumPy, as an independent route.
-UNITS = {
-    "relu": (tl.ReLU(), lambda x: np.maximum(x, 0), lambda x: 1.0 * (x > 0)),
-    "erf": (
-        tl.Erf(),
-        lambda x: erf(x / np.sqrt(2)),
-        lambda x: np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2),
-    ),
-    "gelu": (
-        tl.GELU(),
-        lambda x: x * ndtr(x),
-        lambda x: ndtr(x) + x * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi),
-    ),
-}
 KINDS = [
     pytest.param("relu", "relu", marks=pytest.mark.slow),
     ("erf", "erf"),

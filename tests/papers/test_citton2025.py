@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scenarios import assert_behaviour_changes
 from scipy.stats import norm
 
 import tutelage as tl
@@ -89,19 +90,7 @@ def test_simulated_erf_students_have_an_error_that_rises_on_the_plateau():
 
 @pytest.mark.slow
 def test_runs_on_either_side_of_the_critical_learning_rates_behave_differently():
-    below, above = CRITICAL["non_monotonic"][2], CRITICAL["diverges"][2]
-    run = tl.online.evolve(
-        runs.scenario(),
-        runs.start(),
-        learning_rate=np.array([*below, *above]),
-        until=400.0,
-        times=np.linspace(0.0, 400.0, 4001),
-        tolerance=1e-10,
-    )
-    rises = np.nanmax(np.diff(run["generalization_error"].values, axis=1), axis=1)
-    # Steps are integrated to 1e-10; a rise of the error is a thousand times larger.
-    assert rises[0] < 1e-9 and rises[1] > 1e-7
-    assert list(run["outcome"].values == "diverged") == [False, False, False, True]
+    assert_behaviour_changes([*CRITICAL["non_monotonic"][2], *CRITICAL["diverges"][2]])
 
 
 @pytest.mark.slow

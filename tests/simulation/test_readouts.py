@@ -4,6 +4,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 import xarray as xr
+from scenarios import assert_same_law
 
 import tutelage as tl
 from tutelage import InputError
@@ -132,12 +133,7 @@ def test_the_chain_has_the_law_of_the_network_in_few_dimensions(K, drift, batch)
     options = {"dimension": 9, "until": 1.0, "times": [0.0, 1.0], "runs": runs, "batch": batch}
     chain = tl.simulation.chain(s, start, **RATES, seed=1, **options).isel(time=-1)
     network = tl.simulation.network(s, start, **RATES, seed=2, **options).isel(time=-1)
-    for name in ("R", "Q", "readout", "generalization_error"):
-        one, other = (x[name].values.reshape(runs, -1) for x in (chain, network))
-        for power in (1, 2):
-            a, b = ((x - one.mean(axis=0)) ** power for x in (one, other))
-            error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / runs)
-            assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 5 * error)
+    assert_same_law(chain, network, ("R", "Q", "readout", "generalization_error"))
 
 
 def signals(s, x, y, noise):

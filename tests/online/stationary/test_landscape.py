@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import xarray as xr
+from scenarios import eigenvalues_by_overlaps
 
 import tutelage as tl
 from tutelage._jax import jnp
@@ -17,12 +18,7 @@ from tutelage.online.stationary.landscape_families import (
     family_starts,
 )
 from tutelage.online.stationary.landscape_gradient import Landscape, errors, forces
-from tutelage.online.stationary.landscape_hessian import (
-    hessian,
-    polished,
-    spectrum,
-    spectrum_by_overlaps,
-)
+from tutelage.online.stationary.landscape_hessian import hessian, polished, spectrum
 from tutelage.online.stationary.landscape_names import family, multiplicity
 
 # docs/physics/online.md: errors of k = 0 … 4 anti-aligned units at K = M = 17, to five digits.
@@ -82,7 +78,8 @@ def test_curvatures_by_weights_and_by_overlaps_are_the_same(of_six):
     landscape, flow = Landscape(scenario), Flow(scenario, limit=True)
     for level in (0, 2, 4):
         point = of_six.isel(level=level)
-        values = spectrum_by_overlaps(flow, point.R.values)
+        state = tl.Overlaps(point.Q.values, point.R.values, scenario.T)
+        values = eigenvalues_by_overlaps(flow, state)
         outward = -point.transverse_eigenvalue.values
         i, k = np.triu_indices(6)
         every = np.concatenate([-point.hessian_eigenvalue.values, outward[i] + outward[k]])
@@ -147,7 +144,7 @@ def test_levels_of_seventeen_units():
         assert point.is_minimum and abs(float(exact) - point.error) < 1e-12
         assert abs(point.error - level) < 6e-6
         if level > 0:
-            largest = spectrum_by_overlaps(flow, W)[0]
+            largest = eigenvalues_by_overlaps(flow, tl.Overlaps(W @ W.T, W, np.eye(17)))[0]
             assert abs(-point.smallest_curvature - largest) < 1e-10
 
 

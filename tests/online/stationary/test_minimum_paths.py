@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from scenarios import eigenvalues_by_overlaps
 
 import tutelage as tl
 from tutelage.online.flow import Flow
 from tutelage.online.stationary.landscape_added import best_direction, with_added_unit
 from tutelage.online.stationary.landscape_gradient import Landscape
-from tutelage.online.stationary.landscape_hessian import spectrum_by_overlaps
 
 
 def committees(K, M, g, T=None):
@@ -36,9 +36,8 @@ def test_correlated_teachers_turn_a_minimum_into_a_saddle(anti_aligned):
     for point in (0, -1):
         p = float(path.parameter[point])
         mixed = committees(6, 6, tl.ReLU(), (1 - p) * np.eye(6) + p * T)
-        B = Landscape(mixed).teachers
-        W = path.R.values[point] @ np.linalg.inv(B).T
-        largest = spectrum_by_overlaps(Flow(mixed, limit=True), W)[0]
+        at = tl.Overlaps(path.Q.values[point], path.R.values[point], mixed.T)
+        largest = eigenvalues_by_overlaps(Flow(mixed, limit=True), at)[0]
         assert (largest > 0) == (p > lost)
         np.testing.assert_allclose(-largest, path.smallest_curvature[point], atol=1e-9)
 

@@ -1,10 +1,9 @@
-"""Eigenvalues at a stationary point of gradient flow, by two routes.
+"""Eigenvalues at a stationary point of gradient flow.
 
-By weights: the Hessian of ε_g in the span of the teachers has K r eigenvalues h; the curvature in
-every direction orthogonal to the teachers is one of the K eigenvalues of -A_xx.
-
-By overlaps: the Jacobian of the order-parameter equations as η → 0 has the eigenvalues -h and, for
-all pairs i <= j, λ_i + λ_j of A_xx (docs/physics/online.md).
+The Hessian of ε_g in the span of the teachers has K r eigenvalues h; the curvature in every
+direction orthogonal to the teachers is one of the K eigenvalues of -A_xx.  The Jacobian of the
+order-parameter equations as η → 0 has the eigenvalues -h and, for all pairs i <= j, λ_i + λ_j of
+A_xx (docs/physics/online.md).
 
 For units m x + d|x| the Hessian is written out.  With s_a f_a the part of w_a that is orthogonal to
 w_i, e the unit vector from w_a towards w_i orthogonal to w_a, and P = 1 - ŵ_i ŵ_iᵀ, the force of
@@ -24,8 +23,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._jax import jax, jnp
-from tutelage.online.flow import Flow
-from tutelage.online.linearization import first_order
 from tutelage.online.stationary.landscape_gradient import Landscape, forces, mean_jacobian
 from tutelage.runs.stored_jit import stored_jit
 from tutelage.solve.newton import Root, newton
@@ -62,13 +59,6 @@ def spectrum(landscape: Landscape, W: Float[np.ndarray, "K r"]) -> Spectrum:
     A = np.asarray(mean_jacobian(landscape, jnp.asarray(W)))[:, :K]
     transverse = np.sort(np.linalg.eigvals(-A).real)
     return Spectrum(values, transverse, vectors[:, 0].reshape(W.shape))
-
-
-def spectrum_by_overlaps(flow: Flow, W: Float[np.ndarray, "K r"]) -> Float[np.ndarray, " d"]:
-    """Compute eigenvalues of the Jacobian in (Q, R) as η → 0, the largest first."""
-    B = Landscape(flow.scenario).teachers
-    y = flow.layout.vector({"Q": W @ W.T, "R": W @ B.T})
-    return np.sort(np.linalg.eigvals(first_order(flow, y)[1]).real)[::-1]
 
 
 def hessian(landscape: Landscape, W: Float[np.ndarray, "K r"]) -> Float[np.ndarray, "Kr Kr"]:
