@@ -23,15 +23,13 @@ CRITICAL = {
     "loses_stability": "final state unstable above",
     "diverges": "norms diverge above",
 }
-LEARNING_RATE, UNTIL, START_R, TOLERANCE = 1.0, 100.0, "1e-3", 1e-9
 # The settings that kinds of computation do not use.
 UNUSED = {
     "--landscape": (
-        "--learning-rate", "--until", "--start-q", "--start-r", "--batch", "--readout-rate",
-        "--tolerance",
+        "learning_rate", "until", "start_q", "start_r", "batch", "readout_rate", "tolerance",
     ),
-    "--best-error": ("--learning-rate", "--until", "--tolerance"),
-    "--large-batch": ("--tolerance",),
+    "--best-error": ("learning_rate", "until", "tolerance"),
+    "--large-batch": ("tolerance",),
 }  # fmt: skip
 # Hints of `tl.online.landscape`, and the option and the hint of this command for each.
 LANDSCAPE_HINTS = {
@@ -50,6 +48,7 @@ UNSTABLE = (
 
 @options.with_numbers
 def online(
+    context: typer.Context,
     student: options.Student = 2,
     teacher: options.Teacher = 2,
     activation: options.Unit = "relu",
@@ -60,11 +59,11 @@ def online(
             metavar="ETA",
             help=("Learning rate; 0: the limit of small rates, time in units of 1/ETA."),
         ),
-    ] = LEARNING_RATE,
-    until: options.Until = UNTIL,
+    ] = 1.0,
+    until: options.Until = 100.0,
     teacher_norms: options.TeacherNorms = None,
     start_q: options.StartQ = None,
-    start_r: options.StartR = START_R,
+    start_r: options.StartR = "1e-3",
     numbers: options.Numbers = None,
     readout: options.Readout = None,
     teacher_readout: options.TeacherReadout = None,
@@ -93,7 +92,7 @@ def online(
     best_error: optimizers.BestError = None,
     tolerance: Annotated[
         float, typer.Option(help="Error tolerance of the integration per step.")
-    ] = TOLERANCE,
+    ] = 1e-9,
     as_json: options.Json = False,
     out: options.Out = None,
     plot: options.Plot = None,
@@ -117,22 +116,13 @@ def online(
             "--critical": critical or None,
         },
     )
-    settings: dict[str, tuple[Any, Any]] = {
-        "--learning-rate": (learning_rate, LEARNING_RATE),
-        "--until": (until, UNTIL),
-        "--start-q": (start_q, None),
-        "--start-r": (start_r, START_R),
-        "--batch": (batch, 1),
-        "--readout-rate": (readout_rate, 0.0),
-        "--tolerance": (tolerance, TOLERANCE),
-    }
     _check_unused(
+        context,
         {
             "--landscape": landscape is not None,
             "--best-error": best_error is not None,
             "--large-batch": not (large_batch is optimizer is momentum is None),
         },
-        settings,
     )
     continues = landscape is not None or best_error is not None
     if checkpoint is not None and not continues:
@@ -162,19 +152,19 @@ def online(
         _show_curves(files, task, rates, tolerance, (fixed_points, critical), as_json)
 
 
-def _check_unused(kinds: dict[str, bool], settings: dict[str, tuple[Any, Any]]) -> None:
+def _check_unused(context: typer.Context, kinds: dict[str, bool]) -> None:
     """Refuse settings that the chosen kind of computation does not use.
 
     kinds: whether each kind is computed.
-    settings: values and defaults of options.
     """
     for kind in (kind for kind, is_computed in kinds.items() if is_computed):
         for name in UNUSED[kind]:
-            value, default = settings[name]
-            is_limit = kind == "--landscape" and name == "--learning-rate" and value == 0
-            if value != default and not is_limit:
+            source, value = context.get_parameter_source(name), context.params[name]
+            is_limit = kind == "--landscape" and name == "learning_rate" and value == 0
+            if source is not None and source.name == "COMMANDLINE" and not is_limit:
+                option = f"--{name.replace('_', '-')}"
                 allowed = f"{kind} does not use it"
-                raise InputError(name, f"{value}", allowed, f"the command without {name}")
+                raise InputError(option, f"{value}", allowed, f"the command without {option}")
 
 
 class Task(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tutelage._checks import InputError
@@ -68,6 +69,8 @@ class CommandGroup(Narrow, TyperGroup):
 
 class Command(Narrow, TyperCommand):
     """A command that suggests alternatives for unknown options."""
+
+    context_class = typer.Context
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_options(self, ctx, formatter)
