@@ -253,7 +253,7 @@ def asked_for(tree):
 
 def imported_activations(tree):
     """Activation classes under the names that a module has them by."""
-    names = {*dir(activations), PiecewiseLinear.__name__, "Bent", "TwoSlopes"} - {"Activation"}
+    names = {*dir(activations), PiecewiseLinear.__name__, "TwoSlopes"} - {"Activation"}
     for node in (x for x in ast.walk(tree) if isinstance(x, ast.ImportFrom)):
         package = (node.module or "").split(".")[1:2]
         if package in (["activations"], ["gates"]):

@@ -12,7 +12,7 @@ import tutelage as tl
 from tutelage._jax import jax, jnp
 from tutelage.activations.base import Kink
 from tutelage.activations.projection import project
-from tutelage.gates import Bent, Expectation, Gate, Interval, Signal, TwoSlopes
+from tutelage.gates import Expectation, Gate, Interval, Signal, TwoSlopes
 from tutelage.runs.provenance import attribute
 from tutelage.runs.recompute import argument
 
@@ -68,7 +68,7 @@ def test_known_activations_come_out():
     assert two.signal(math.inf) == tl.ReLU()
     assert Interval(0, 1).signal(math.inf) == tl.ReLU()
     assert Gate([0.25, 1]).signal(math.inf) == tl.LeakyReLU(0.25)
-    assert signs.signal(math.inf) == Bent(-1.0)
+    assert signs.signal(math.inf) == TwoSlopes(-1.0, 1.0)
     assert Gate([-1, 2]).signal(math.inf) == TwoSlopes(-1.0, 2.0)
     assert Gate([1]).signal(0.0) == Gate([1]).signal(math.inf) == tl.Linear()
     assert two.signal(0.0) == TwoSlopes(0.5, 0.5)
@@ -167,7 +167,7 @@ def test_which_gates_are_symmetric():
     assert {n for n, p in parities.items() if p == "even"} == {"signs"}
 
 
-@pytest.mark.parametrize("g", [Bent(-1.0), TwoSlopes(-1.0, 2.0), TwoSlopes(0.5, 0.5)])
+@pytest.mark.parametrize("g", [TwoSlopes(-1.0, 1.0), TwoSlopes(-1.0, 2.0), TwoSlopes(0.5, 0.5)])
 def test_closed_hermite_coefficients_are_those_of_quadrature(g):
     closed = g.hermite(9, [0.5, 2.0])
     numerical = project(g, 9, jnp.asarray([0.5, 2.0]))
@@ -190,7 +190,7 @@ def test_bent_units_have_closed_averages():
     rho = 0.6
     C = np.array([[1.0, rho], [rho, 1.0]])
     exact = 2 / np.pi * (np.sqrt(1 - rho**2) + rho * np.arcsin(rho))
-    assert abs(tl.averages.i2(Bent(-1.0), C) - exact) <= 16 * EPSILON
+    assert abs(tl.averages.i2(TwoSlopes(-1.0, 1.0), C) - exact) <= 16 * EPSILON
     average = tl.averages.i2(TwoSlopes(-2.0, 2.0), C, method=tl.averages.Hermite(order=60))
     assert abs(average / 4 - exact) < 1e-10  # terms fall as ρⁿ/n³
 
@@ -229,7 +229,12 @@ def test_a_result_gives_the_activation_of_a_gate_back(kind, name):
 
 @pytest.mark.parametrize(
     "g",
-    [Bent(-0.1), TwoSlopes(-1.0, 2.5), Gate([-1, 3]).signal(math.inf), Gate([-1, 1]).signal(2.0)],
+    [
+        TwoSlopes(-0.1, 1.0),
+        TwoSlopes(-1.0, 2.5),
+        Gate([-1, 3]).signal(math.inf),
+        Gate([-1, 1]).signal(2.0),
+    ],
     ids=lambda g: g.name,
 )
 def test_a_result_gives_limits_back_too(g):

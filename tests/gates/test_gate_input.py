@@ -45,7 +45,7 @@ CASES = {
     "a matrix of betas": (lambda: tl.gates.curves(TWO, [[1.0]], 1.0), "beta"),
     "no fields": (lambda: tl.gates.curves(TWO, 1.0, []), "field"),
     "no units": (lambda: tl.gates.specialization_loads(TWO, 1.0, 0), "units"),
-    "a bend by NaN": (lambda: tl.gates.Bent(math.nan), "slope"),
+    "two slopes, one NaN": (lambda: tl.gates.TwoSlopes(math.nan, 1.0), "left"),
     "two slopes, one infinite": (lambda: tl.gates.TwoSlopes(0.0, math.inf), "right"),
     "no layers": (lambda: mean_field([], X, TWO, 1.0), "weights"),
     "weights of the wrong shape": (lambda: mean_field([W, W], X, TWO, 1.0), "weights"),

@@ -9,7 +9,7 @@ from .labels import (
     saddle_point as saddle_point,
 )
 from .levels import Gate as Gate
-from .slopes import Bent as Bent, TwoSlopes as TwoSlopes
+from .slopes import TwoSlopes as TwoSlopes
 from .stochastic import mean_field as mean_field, sample_network as sample_network
 from .tables import curves as curves, specialization_loads as specialization_loads
 from .thermal import (

@@ -96,8 +96,8 @@ class AbstractGate(eqx.Module):
 
         Returns:
             The package's own activation where there is one (`Swish`, `ReLU`, `LeakyReLU`,
-            `Linear`), so that its closed forms are used; otherwise `Signal`, or one of `Bent` and
-            `TwoSlopes` in the limits.  All agree to rounding.
+            `Linear`), so that its closed forms are used; otherwise `Signal`, or `TwoSlopes`
+            in the limits.  All agree to rounding.
 
         >>> import math
         >>> import tutelage as tl

@@ -8,7 +8,7 @@ from tutelage.activations import Activation, LeakyReLU, Linear, ReLU, Sigmoid, S
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import Expectation, Signal
 from tutelage.gates.levels import Gate
-from tutelage.gates.slopes import Bent, TwoSlopes
+from tutelage.gates.slopes import TwoSlopes
 
 
 def expectation_of(gate: AbstractGate, beta: Any) -> Activation:
@@ -32,11 +32,11 @@ def signal_of(gate: AbstractGate, beta: Any) -> Activation:
 
 def _lines(left: float, right: float) -> Activation:
     """Return the first named activation with these slopes, for exact averages or an exact g."""
-    if right != 1:
+    if right != 1 or left < 0:
         return TwoSlopes(left, right)
     if left in (0.0, 1.0):
         return ReLU() if left == 0 else Linear()
-    return LeakyReLU(left) if left > 0 else Bent(left)
+    return LeakyReLU(left)
 
 
 def _equal(gate: AbstractGate, states: tuple[float, ...]) -> bool:

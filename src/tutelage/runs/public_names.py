@@ -31,7 +31,7 @@ VALUE_TYPES = {
         ("deep", "deep", "Network"),
         ("deep.images", "deep.images", "Recipe"),
         ("equilibrium", "equilibrium", "Blocks"),
-        ("gates", "gates", "Bent Expectation Gate Interval Signal TwoSlopes"),
+        ("gates", "gates", "Expectation Gate Interval Signal TwoSlopes"),
         ("model", "model", "Committee Overlaps Scenario"),
         ("optimizers", "model.optimizers", "Momentum Muon Normalized Plain"),
         ("online", "online", "LinearSchedule Schedule SymmetricScenario SymmetricState"),
