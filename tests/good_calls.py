@@ -419,7 +419,6 @@ CALLS = {
     "figures.index_against_tolerance": lambda: {"datasets": made("spectra.train")},
     "papers.reproduce": lambda: {"papers": ["nobody1999"]},
     "papers.sections": lambda: {},
-    "results.check_path": lambda: {"argument": "out", "path": file("run.nc")},
     "results.save": lambda: {"dataset": theory(), "path": file("run.nc")},
     "results.load": lambda: {"path": file("run.nc")},
     "sweeps.last": lambda: {"names": "generalization_error"},

@@ -198,7 +198,7 @@ class Recorder:
         self._records = _Records(every, most, [], {})
         self._inputs = None if inputs is None else check_inputs("inputs", inputs, N)
         self._structure = None if self._inputs is None else structure(self._inputs)
-        self._path = None if path is None else results.check_path("path", path)
+        self._path = None if path is None else results.check_path(path)
         if log is not None and not callable(log):
             raise InputError("log", short_repr(log), "it has to be a function", "log=print")
         self._log = log
@@ -235,7 +235,7 @@ class Recorder:
         """
         step = self._next if step is None else int(step)
         self._next = step + 1
-        if (step % self._records.stride and self._scenario is not None) or self._ended >= 0:
+        if self._ended >= 0 or not self.wants(step):
             return
         self._note(student, step)
         if self._path is not None and time.monotonic() - self._saved > self._pause:

@@ -21,7 +21,7 @@ from tutelage.runs.recompute import recompute
 
 ENDINGS = (".nc", ".csv")
 
-__all__ = ["ENDINGS", "check_path", "load", "recompute", "save", "table"]
+__all__ = ["load", "recompute", "save", "table"]
 
 
 @validated
@@ -42,10 +42,7 @@ def save(dataset: xr.Dataset, path: FileName) -> None:
     >>> file.read_text().splitlines()[-3:]
     ['time,error', '0.0,0.5', '1.0,0.25']
     """
-    if not isinstance(dataset, xr.Dataset):
-        hint = "run.to_dataset(name='R')" if isinstance(dataset, xr.DataArray) else ""
-        raise InputError("dataset", f"a {type(dataset).__name__}", "it has to be a Dataset", hint)
-    path = check_path("path", path)
+    path = check_path(path)
     write = long_table.text if path.suffix == ".csv" else netcdf.content
     files.write(path, write(dataset))
 
@@ -66,8 +63,6 @@ def load(path: FileName) -> xr.Dataset:
     return indexed((long_table.read if path.suffix == ".csv" else netcdf.read)(content, str(path)))
 
 
-@validated
-def check_path(argument: str, path: FileName) -> Path:
+def check_path(path: FileName) -> Path:
     """Check a name that ends in .nc or .csv, for a file that can be written."""
-    hint = "run.nc" if argument == "path" else f"{argument} run.nc"
-    return files.check_writable(argument, path, ENDINGS, hint)
+    return files.check_writable("path", path, ENDINGS, "run.nc")
