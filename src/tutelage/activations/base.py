@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._arguments import validated
-from tutelage._checks import InputError, is_traced, short_repr
+from tutelage._checks import InputError, is_traced
 from tutelage._given import ArrayLike
 from tutelage._jax import jnp, numbers_to_arrays
 from tutelage._module import Module
@@ -40,15 +40,15 @@ class Activation(Module):
 
     def __call__(self, x: ArrayLike) -> Float[Array, "..."]:
         """g(x), entry by entry."""
-        return check_one("activation", self)._g(jnp.asarray(x, float))
+        return check_one(self)._g(jnp.asarray(x, float))
 
     def derivative(self, x: ArrayLike) -> Float[Array, "..."]:
         """g'(x), entry by entry; at a kink the mean of both sides."""
-        return check_one("activation", self)._dg(jnp.asarray(x, float))
+        return check_one(self)._dg(jnp.asarray(x, float))
 
     def second_derivative(self, x: ArrayLike) -> Float[Array, "..."]:
         """The regular part of g''(x); its delta functions are in ``kinks``."""
-        return check_one("activation", self)._ddg(jnp.asarray(x, float))
+        return check_one(self)._ddg(jnp.asarray(x, float))
 
     @property
     def closed_form(self) -> ClosedForm | None:
@@ -109,7 +109,7 @@ class Activation(Module):
         >>> bool(abs(ReLU().hermite(2).values[1] - 0.5) < 1e-15)
         True
         """
-        one, n, q = check_one("activation", self), check_order(order), check_variance(variance)
+        one, n, q = check_one(self), check_order(order), check_variance(variance)
         closed = _series(numbers_to_arrays(one), n, q)
         return project(one, n, q) if closed is None else closed
 
@@ -188,15 +188,11 @@ def _series(
     return activation.hermite_series(order, q)
 
 
-def check_one(argument: str, activation: object) -> Any:
+def check_one(activation: Activation) -> Activation:
     """Check that an activation has one value of each parameter."""
-    if not isinstance(activation, Activation):
-        allowed = "it has to be an Activation"
-        hint = "tl.ReLU(), tl.Erf() or tl.Activation.from_function(f)"
-        raise InputError(argument, short_repr(activation), allowed, hint)
     for name, values in activation.per_run.items():
         raise InputError(
-            argument,
+            "activation",
             f"{len(values)} values of {name}",
             "there has to be a single value",
             "tl.online.evolve for several values, or one call for each value",

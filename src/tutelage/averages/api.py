@@ -117,14 +117,11 @@ def _average(
     return estimate if return_error else estimate.value
 
 
-def _units(activation: object, count: int) -> Activations:
+def _units(activation: Activation | Sequence[Activation], count: int) -> Activations:
     """Return one activation for every factor."""
     if isinstance(activation, Activation):
-        return (check_one("activation", activation),) * count
-    allowed = f"it has to be an Activation, such as tl.ReLU(), or a sequence of {count}"
-    if isinstance(activation, str) or not isinstance(activation, Sequence):
-        raise InputError("activation", repr(activation), allowed, "tl.ReLU()")
-    units = tuple(activation)
-    if len(units) != count or not all(isinstance(g, Activation) for g in units):
-        raise InputError("activation", f"{units!r}", allowed, f"(tl.ReLU(),) * {count}")
-    return tuple(check_one("activation", g) for g in units)
+        return (check_one(activation),) * count
+    if len(activation) != count:
+        allowed = f"it has to be an Activation, such as tl.ReLU(), or a sequence of {count}"
+        raise InputError("activation", f"{activation!r}", allowed, f"(tl.ReLU(),) * {count}")
+    return tuple(check_one(g) for g in activation)

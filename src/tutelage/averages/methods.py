@@ -124,10 +124,6 @@ def chosen(method: Method | str | None, activations: Activations) -> Method:
         return next(m for m in DEFAULTS if m.supports(activations))
     if isinstance(method, str):
         method = _named(method)
-    if not isinstance(method, Method):
-        raise InputError(
-            "method", repr(method), f"it has to be one of {_names()} or None", "method=None"
-        )
     if not method.supports(activations):
         units = ", ".join(g.name for g in activations)
         raise InputError(
@@ -143,8 +139,5 @@ def _named(name: str) -> Method:
     for kind in METHODS:
         if kind.name == name:
             return kind()
-    raise InputError("method", repr(name), f"it has to be one of {_names()} or None", "None")
-
-
-def _names() -> str:
-    return ", ".join(repr(kind.name) for kind in METHODS)
+    names = ", ".join(repr(kind.name) for kind in METHODS)
+    raise InputError("method", repr(name), f"it has to be one of {names} or None", "None")

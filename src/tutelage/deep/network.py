@@ -119,12 +119,11 @@ def _biases(biases: CheckedInside[Sequence[ArrayLike]], W: list[np.ndarray]) -> 
     return b
 
 
-def check_network(argument: str, value: object) -> Network:
+def check_network(argument: str, value: Network) -> None:
     """Check that this is one network, not a batch."""
-    if not isinstance(value, Network) or any(W.ndim != 2 for W in value.weights):
+    if any(W.ndim != 2 for W in value.weights):
         allowed = "it has to be one network"
-        raise InputError(argument, type(value).__name__, allowed, "tl.deep.network(weights)")
-    return value
+        raise InputError(argument, "a batch of networks", allowed, "tl.deep.network(weights)")
 
 
 def check_pair(student: Network, teacher: Network, *, wider: bool = False) -> None:

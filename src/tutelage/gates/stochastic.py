@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from tutelage._arguments import validated
-from tutelage._checks import InputError, check_choice, finite_array, positive_integer
+from tutelage._checks import InputError, finite_array, positive_integer
 from tutelage._given import ArrayLike, CheckedInside
 from tutelage.gates.base import AbstractGate
 from tutelage.gates.derived import check_gate
@@ -56,7 +56,7 @@ def mean_field(
     for layer in _layers(weights, j.shape[1], beta, biases):
         h = j @ layer.W.T + layer.b
         s = np.asarray(gate.mean(layer.beta, h))
-        j = h * s if _is_signal(transmits) else s
+        j = h * s if transmits == "signal" else s
         signals.append(j)
     return signals
 
@@ -108,7 +108,7 @@ def sample_network(
     size = max(1, BATCH // (len(x) * max(len(layer.b) for layer in layers)))
     for first in range(0, samples, size):
         draws = min(size, samples - first)
-        sums.add(_draw(layers, x, gate, draws, generator, _is_signal(transmits)))
+        sums.add(_draw(layers, x, gate, draws, generator, transmits == "signal"))
     exact = mean_field(weights, x, gate, beta, biases=biases, transmits=transmits)
     return _dataset(sums, exact)
 
@@ -211,8 +211,3 @@ def _vector(argument: str, value: np.ndarray, units: int) -> np.ndarray:
         allowed = f"it has to be a number, or one for each of the {units} units"
         raise InputError(argument, f"shape {value.shape}", allowed)
     return np.broadcast_to(value, (units,))
-
-
-def _is_signal(transmits: str) -> bool:
-    check_choice("transmits", transmits, ("signal", "state"))
-    return transmits == "signal"

@@ -134,8 +134,6 @@ class Scenario(Numbers):
         readout_decay: ArrayLike = 0.0,
     ):
         arguments = locals()
-        check_committee("student", student)
-        check_committee("teacher", teacher)
         g, h = student.activation, teacher.activation
         self._set_fields(
             student=student,
@@ -248,15 +246,13 @@ class Scenario(Numbers):
 
 
 def check_scenario(
-    scenario: object, *, batched: bool = False, time_dependent_T: bool = False
+    scenario: Scenario, *, batched: bool = False, time_dependent_T: bool = False
 ) -> None:
-    """Check a `Scenario`.
+    """Check the numbers of a scenario.
 
     batched: whether its numbers may have one value per run.
     time_dependent_T: whether T may change with time, as drifting teachers with overlaps make it.
     """
-    if not isinstance(scenario, Scenario):
-        raise InputError("scenario", repr(scenario), "it has to be a Scenario", "tl.Scenario(...)")
     if not batched and scenario.leading:
         raise InputError(
             "scenario",
@@ -285,8 +281,6 @@ def check_fits(
     batched, time_dependent_T: see `check_scenario`.
     """
     check_scenario(scenario, batched=batched, time_dependent_T=time_dependent_T)
-    if not isinstance(overlaps, Overlaps):
-        raise InputError(argument, repr(overlaps), "it has to be Overlaps", "tl.Overlaps(Q, R, T)")
     if (overlaps.K, overlaps.M) != (scenario.K, scenario.M):
         raise InputError(
             argument,
@@ -307,15 +301,6 @@ def check_fits(
         raise InputError(
             argument, "another T than the scenario's", "they have to agree", "T=scenario.T"
         )
-
-
-def check_committee(argument: str, value: object) -> Committee:
-    """Check that a student or a teacher is a `Committee`."""
-    if not isinstance(value, Committee):
-        raise InputError(
-            argument, repr(value), "it has to be a Committee", "tl.Committee(2, tl.ReLU())"
-        )
-    return value
 
 
 def _readout(value: ArrayLike, units: int) -> Float[Array, "... outputs units"]:

@@ -35,8 +35,6 @@ def recompute(dataset: xr.Dataset) -> xr.Dataset:
     >>> tl.results.recompute(run).identical(run)
     True
     """
-    if not isinstance(dataset, xr.Dataset):
-        raise InputError("dataset", repr(dataset), "it has to be a Dataset", "tl.results.load")
     function = _function(dataset)
     own = inspect.signature(function).parameters
     withheld = only_from_callers(function) - set(function.from_variables)  # type: ignore[attr-defined]

@@ -108,10 +108,6 @@ def check_runs(
     argument: str, runs: xr.Dataset, at_least: int = 1, names: Sequence[str] = NEEDED
 ) -> None:
     """Check that a Dataset has these quantities over run and time, and enough runs."""
-    if not isinstance(runs, xr.Dataset):
-        raise InputError(
-            argument, repr(runs), "it has to be a Dataset", "tl.simulation.chain(..., runs=10)"
-        )
     lacking = [n for n in names if n not in runs or not {"run", "time"} <= set(runs[n].dims)]
     if lacking:
         raise InputError(

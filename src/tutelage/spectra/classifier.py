@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 from jaxtyping import Array, Float, Key
 
 from tutelage._arguments import validated
-from tutelage._checks import InputError, check_choice, finite_number, positive_integer
+from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._jax import jax, jnp, match_rank
 from tutelage._types import Scalar
 from tutelage.activations import Activation
@@ -57,8 +57,7 @@ class Classifier(eqx.Module):
         if len(self.sizes) < 2:
             allowed = "a network has at least inputs and outputs"
             raise InputError("sizes", repr(self.sizes), allowed, "(2, 10, 1)")
-        check_one("activation", activation)
-        check_choice("beta", beta, get_args(Beta))
+        check_one(activation)
         if beta != "fixed" and not hasattr(activation, "beta"):
             allowed = f"{activation.name} has no β that could be trained"
             raise InputError("beta", repr(beta), allowed, "beta='fixed', or tl.Swish()")

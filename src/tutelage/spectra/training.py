@@ -1,7 +1,7 @@
 """Training of many networks at once, with spectra of their Hessians."""
 
 import time
-from typing import Any, get_args
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -9,7 +9,7 @@ import xarray as xr
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int, PyTree
 
-from tutelage._checks import InputError, check_choice, epochs_to_record, positive_integer
+from tutelage._checks import InputError, epochs_to_record, positive_integer
 from tutelage._given import ArrayLike
 from tutelage._jax import jax, jit_unoptimized, jnp
 from tutelage._memory import check_memory
@@ -101,12 +101,9 @@ def train(
     >>> run.eigenvalues.dims, bool(run.loss[0, 1] < run.loss[0, 0])
     (('run', 'epoch', 'eigenvalue'), True)
     """
-    check_choice("output", output, get_args(Output))
     _fits(classifier, examples, output)
     beta_start = check_beta_start(classifier, beta_start)
     optimizer = Adam() if optimizer is None else optimizer
-    if not isinstance(optimizer, ClassifierOptimizer):
-        raise InputError("optimizer", repr(optimizer), "it has to be Adam or SGD", "Adam(0.01)")
     epochs, runs = positive_integer("epochs", epochs), positive_integer("runs", runs)
     seed = check_seed(seed)
     times = default_epochs(epochs) if recorded is None else recorded
@@ -300,11 +297,6 @@ def _flat(θ: PyTree) -> Any:
 
 
 def _fits(classifier: Classifier, examples: Examples, output: Output) -> None:
-    if not isinstance(classifier, Classifier):
-        raise InputError("classifier", repr(classifier), "it has to be a Classifier")
-    if not isinstance(examples, Examples):
-        hint = "tl.spectra.examples(inputs, labels)"
-        raise InputError("examples", type(examples).__name__, "they have to be Examples", hint)
     check_examples(examples.inputs, examples.labels)  # Examples may be made without checks
     sizes = examples.sizes(*classifier.hidden)
     fewer = examples.classes == 2 or output == "sigmoid"

@@ -65,27 +65,24 @@ def _halved(x: np.ndarray) -> np.ndarray:
     return (quarters.sum(axis=(2, 4), dtype=np.uint16) // 4).astype(np.uint8)
 
 
-def check_images(argument: str, images: object) -> None:
+def check_images(images: Images) -> None:
     """Check that both sets have images of one size, with labels from 0 to 9."""
-    if not isinstance(images, Images):
-        allowed = "it has to be what tl.deep.images.cifar10 returns"
-        raise InputError(argument, type(images).__name__, allowed, "tl.deep.images.Images(...)")
     if not (len(images.train) and len(images.test)):
-        raise InputError(argument, "an empty set of images", "there have to be images in both sets")
+        raise InputError("images", "an empty set of images", "there have to be images in both sets")
     size = np.shape(images.train)[1:2]
     for name in ("train", "test"):
         x, labels = getattr(images, name), np.asarray(getattr(images, f"{name}_labels"))
         if np.shape(x)[1:] != (*size, *size, 3):
             allowed = "all have to be squares of one size, in three colours"
-            raise InputError(argument, f"{name} of shape {np.shape(x)}", allowed)
+            raise InputError("images", f"{name} of shape {np.shape(x)}", allowed)
         if labels.shape != (len(x),) or labels.dtype.kind not in "iu":
             received = f"{name}_labels of shape {labels.shape} and type {labels.dtype}"
             raise InputError(
-                argument, received, f"there has to be a whole number for {len(x)} images"
+                "images", received, f"there has to be a whole number for {len(x)} images"
             )
         if labels.min() < 0 or labels.max() >= len(NAMES):
             received = f"{name}_labels from {labels.min()} to {labels.max()}"
-            raise InputError(argument, received, f"they have to be from 0 to {len(NAMES) - 1}")
+            raise InputError("images", received, f"they have to be from 0 to {len(NAMES) - 1}")
 
 
 @validated

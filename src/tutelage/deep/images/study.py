@@ -67,7 +67,7 @@ class ImageStudy:
         watch: Watch = lambda stage, epoch, measured: None,
     ):
         self.hidden = check_hidden("hidden", hidden)
-        check_images("images", images)
+        check_images(images)
         check_keep(keep)
         for recipe in (pretraining, tuning, learning):
             check_recipe(recipe, len(images.train))

@@ -48,8 +48,8 @@ def blocks(overlaps: Overlaps, *, tolerance: float = 1e-6) -> Blocks:
     '1 of 3 students specialized, students {2, 3} share teachers {2, 3}'
     """
     finite_number("tolerance", tolerance, above=0.0, hint="1e-6")
-    if not isinstance(overlaps, Overlaps) or overlaps.R.ndim != 2:
-        raise InputError("overlaps", type(overlaps).__name__, "it has to be Overlaps of one state")
+    if overlaps.R.ndim != 2:
+        raise InputError("overlaps", f"R of shape {overlaps.R.shape}", "it has to be one state")
     Q, R, T = (np.asarray(x) for x in (overlaps.Q, overlaps.R, overlaps.T))
     students = _groups(Q, R, tolerance)
     teachers = _groups(T, R.T, tolerance)

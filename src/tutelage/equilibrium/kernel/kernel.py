@@ -211,7 +211,7 @@ def kernel_of(activation: Activation) -> Kernel:
     >>> print(f"{kernel_of(tl.ReLU()).value(1.0):.12f}")  # ⟨x² θ(x)⟩
     0.500000000000
     """
-    check_one("activation", activation)
+    check_one(activation)
     if activation.closed_form is not None:
         return ClosedKernel(activation.closed_form)
     compute = _series if is_hashable(activation) else _series.__wrapped__

@@ -20,7 +20,7 @@ from tutelage._types import FloatOrArray
 from tutelage.model import Committee, Overlaps, Scenario
 from tutelage.model.layout import BLOCKS, Layout
 from tutelage.model.numbers import numbers_of, with_numbers
-from tutelage.model.scenario import Numbers, check_committee, check_scenario
+from tutelage.model.scenario import Numbers, check_scenario
 from tutelage.model.teachers import check_orthogonal
 
 
@@ -92,8 +92,6 @@ class SymmetricScenario(Numbers):
         teacher_overlaps: tuple[float, float] = (1.0, 0.0),
         **numbers: CheckedInside[float],
     ):
-        check_committee("student", student)
-        check_committee("teacher", teacher)
         K, M = student.units, teacher.units
         if K != M:
             raise InputError(
@@ -157,13 +155,6 @@ def symmetric_scenario(scenario: Scenario | SymmetricScenario) -> SymmetricScena
     """Return a symmetric scenario unchanged; convert a full scenario."""
     if isinstance(scenario, SymmetricScenario):
         return scenario
-    if not isinstance(scenario, Scenario):
-        raise InputError(
-            "scenario",
-            repr(scenario),
-            "it has to be a Scenario or a SymmetricScenario",
-            "tl.online.SymmetricScenario(student, teacher)",
-        )
     return SymmetricScenario.from_scenario(scenario)
 
 
