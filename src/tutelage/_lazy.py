@@ -6,7 +6,9 @@ read stars.
 """
 
 import ast
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +28,22 @@ def lazy_names(
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}; it has {available}"
             )
-        return load(name)
+        with _no_garbage_collection():
+            return load(name)
 
     return get, listed, public
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Import without garbage collection, which would take a fifth of the time of imports."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _stub(folder: Path) -> tuple[list[str], dict[str, list[str]]]:

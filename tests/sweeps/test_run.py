@@ -79,7 +79,7 @@ def test_parameters_of_units_and_starts_are_points_of_one_call(monkeypatch):
     calls = []
     evolved = compute.evolved
     monkeypatch.setattr(
-        compute, "evolved", lambda some, keep: calls.append(len(some)) or evolved(some, keep)
+        compute, "evolved", lambda some, *rest: calls.append(len(some)) or evolved(some, *rest)
     )
     starts = [START, tl.Overlaps(Q=[[0.5]], R=[[0.0]], T=[[1.0]])]
     units = [tl.LeakyReLU(0.1), tl.LeakyReLU(0.3)]
@@ -105,7 +105,7 @@ def test_readouts_are_swept_in_one_call(monkeypatch):
     calls = []
     evolved = compute.evolved
     monkeypatch.setattr(
-        compute, "evolved", lambda some, keep: calls.append(len(some)) or evolved(some, keep)
+        compute, "evolved", lambda some, *rest: calls.append(len(some)) or evolved(some, *rest)
     )
     result = study({"readout": [[0.5], [2.0]], "readout_decay": [0.0]}, learning_rate=0.5)
     assert calls == [2]

@@ -169,10 +169,10 @@ def test_points_that_failed_stay_failed_until_they_are_retried(tmp_path, counted
     over = {"learning_rate": [0.3, 0.5]}
     evolved = compute.evolved
 
-    def fails(calls, keep):
+    def fails(calls, *rest):
         if any(call["learning_rate"] == 0.5 for call in calls):
             raise MemoryError("no room")
-        return evolved(calls, keep)
+        return evolved(calls, *rest)
 
     monkeypatch.setattr(compute, "evolved", fails)
     with pytest.warns(UserWarning, match="1 of 2 points failed"):

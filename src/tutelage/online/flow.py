@@ -288,7 +288,8 @@ class Flows(Module):
     batched: Flow
 
     def __init__(self, flows: list[Flow]):
-        if len({jax.tree.structure(flow) for flow in flows}) > 1:  # some runs may have equal units
+        distinct = {id(flow): flow for flow in flows}.values()
+        if len(set(map(jax.tree.structure, distinct))) > 1:  # some runs may have equal units
             flows = [
                 eqx.tree_at(lambda f: f.moments, f, f.moments.without_shared_activation())
                 for f in flows

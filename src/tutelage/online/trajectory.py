@@ -1,7 +1,7 @@
 """Trajectories: overlaps and error over the time of on-line learning."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -156,6 +156,7 @@ def evolve_each(
     tolerance: float = 1e-9,
     method: Method | str | None = None,
     last: bool = False,
+    flows: dict[Hashable, Flow] | None = None,
 ) -> xr.Dataset:
     """Integrate runs that share a compiled program (`tutelage.runs.programs`) in one call.
 
@@ -165,6 +166,8 @@ def evolve_each(
 
     last: whether to return only the last recorded state that is finite, without times, if its error
         is finite, too.
+    flows: a cache for calls with the same scenarios and methods, which have to exist as long as the
+        cache.
     """
     span = Span(recorded_times(times, until), float(until), tolerance)
     rates = [_rates(run.learning_rate, run.readout_rate, span) for run in runs]
@@ -178,7 +181,7 @@ def evolve_each(
     rate = jax.tree.map(lambda *x: x[0] if callable(x[0]) else np.stack(x), *rates)
     start = unchecked(*(np.stack([getattr(run.start, name) for run in runs]) for name in "QRT"))
     scenarios = [run.scenario for run in runs]
-    return _evolved(scenarios, start, rate, (len(runs),), span, batch, method, last)
+    return _evolved(scenarios, start, rate, (len(runs),), span, batch, method, last, flows)
 
 
 class Span(NamedTuple):
@@ -207,12 +210,14 @@ def _evolved(
     batch: int,
     method: Method | str | None,
     last: bool = False,
+    known: dict[Hashable, Flow] | None = None,
 ) -> xr.Dataset:
     """Integrate one run, or a batch of runs of the shape ``runs``.
 
     scenarios: one for all runs, or one per run.
     start, rate: one for all runs, or a leading axis of runs.
     last: as in `evolve_each`.
+    known: the cache ``flows`` of `evolve_each`.
     """
     finite_number("tolerance", span.tolerance, at_least=FINEST, hint="tolerance=1e-9")
     listed = scenarios if isinstance(scenarios, list) else [scenarios]
@@ -221,11 +226,12 @@ def _evolved(
     check_memory("the number of runs", math.prod(runs), lambda count: count * size, what)
     limit = isinstance(rate, Rate) and rate.limit
     learns = 0.0 if rate.readout is None else 1.0
-    flow_of = {
-        key: Flow(each, method, limit=limit, batch=batch, readout_rate=learns)
-        for key, each in {id(each): each for each in listed}.items()
-    }
-    flows = [flow_of[id(each)] for each in listed]  # equal scenarios of a sweep are one object
+    flow_of = {} if known is None else known
+    keys = [(id(each), id(method), limit, batch, learns) for each in listed]
+    for key, each in zip(keys, listed, strict=True):
+        if key not in flow_of:  # equal scenarios of a sweep are one object
+            flow_of[key] = Flow(each, method, limit=limit, batch=batch, readout_rate=learns)
+    flows = [flow_of[key] for key in keys]
     flow = Flows(flows) if isinstance(scenarios, list) else flows[0]
     Q, R, T = map(np.asarray, (start.Q, start.R, start.T))
     if runs:

@@ -69,8 +69,9 @@ def computed(task: Task, points: Sequence[tuple[str, Mapping[str, Any]]]) -> xr.
     single = {number: call for number, call in enumerate(calls) if isinstance(call, str)}
     every = [number for number in range(len(calls)) if number not in single]
     blocks, order = [], []
-    for some in _joint_calls(task.function, calls, every):
-        results = _results(task, [calls[n] for n in some])
+    flows: dict[Hashable, Any] = {}
+    for some, joint in _joint_calls(task.function, calls, every):
+        results = _results(task, [calls[n] for n in some], flows if joint else None)
         if isinstance(results, xr.Dataset):
             blocks.append(results)
             order += some
@@ -140,34 +141,46 @@ def _attempt(work: Any) -> Any:
         return f"{type(problem).__name__}: {problem}"
 
 
-def _joint_calls(function: str, calls: Sequence[Any], numbers: Sequence[int]) -> list[list[int]]:
-    """Partition calls into joint calls; calls of functions other than `evolve` stay single."""
+def _joint_calls(
+    function: str, calls: Sequence[Any], numbers: Sequence[int]
+) -> list[tuple[list[int], bool]]:
+    """Partition calls into joint calls, and others; calls of functions other than `evolve` are
+    single.
+    """
     if function != "online.evolve":
-        return [[number] for number in numbers]
+        return [([number], False) for number in numbers]
     groups: dict[Hashable, list[int]] = defaultdict(list)
-    programs: dict[int, str] = {}
+    single: list[int] = []
+    known: dict[Hashable, Hashable] = {}
     for number in numbers:
-        groups[_joint_key(calls[number], programs) or number].append(number)
-    return [
-        some[first : first + size]
+        key = _joint_key(calls[number], known)
+        (single if key is None else groups[key]).append(number)
+    joint = [
+        (some[first : first + size], True)
         for some in groups.values()
         for size in [_runs_at_once(calls[some[0]])]
         for first in range(0, len(some), size)
     ]
+    return [*joint, *(([number], False) for number in single)]
 
 
-def _results(task: Task, calls: Sequence[dict[str, Any]]) -> xr.Dataset | list[Any]:
-    """Compute a joint call; if it fails, compute each of its calls separately.
+def _results(
+    task: Task, calls: Sequence[dict[str, Any]], flows: dict[Hashable, Any] | None
+) -> xr.Dataset | list[Any]:
+    """Compute a joint call, or a single one; if a joint call fails, compute each of its calls
+    separately.
 
     A joint call returns a Dataset along ``point``, other calls return a list of results.
+
+    flows: the cache of `evolve_each` for a joint call; None for a single call.
     """
-    if task.function == "online.evolve" and _joint_key(calls[0], {}) is not None:
-        runs = _attempt(lambda: evolved(calls, task.keep))
+    if flows is not None:
+        runs = _attempt(lambda: evolved(calls, task.keep, flows))
         if not isinstance(runs, str):
             part = _attempt(lambda: selected_runs(runs, task.keep))
             return [part] * len(calls) if isinstance(part, str) else _points_of_runs(part)
         if len(calls) > 1:
-            every = [_results(task, [call]) for call in calls]
+            every = [_results(task, [call], flows) for call in calls]
             return [one for results in every for one in _listed(results)]
         return [runs]
     (call,) = calls
@@ -192,13 +205,24 @@ def _listed(results: xr.Dataset | list[Any]) -> list[Any]:
     return [results.isel({POINT: 0}, drop=True).drop_vars(FAILURE)]
 
 
-def _joint_key(call: Mapping[str, Any], programs: dict[int, str]) -> Hashable:
+def _joint_key(call: Mapping[str, Any], known: dict[Hashable, Hashable]) -> Hashable:
     """Return a key that is equal for calls of `evolve` that are joined; None for calls with several
     runs.
 
-    programs: a cache of `program_of` by the identity of scenarios and starts, which have to exist
-        as long as the cache.
+    known: a cache for calls with the same objects and other rates; the objects have to exist as
+        long as the cache.
     """
+    same = tuple(
+        (name, type(x), x == 0) if name in RATES and isinstance(x, int | float) else (name, id(x))
+        for name, x in call.items()
+    )
+    if same not in known:
+        known[same] = _described_call(call)
+    return known[same]
+
+
+def _described_call(call: Mapping[str, Any]) -> Hashable:
+    """Return the key of `_joint_key`."""
     from tutelage.model.teachers import decorrelates
 
     scenario, start = call["scenario"], call["start"]
@@ -208,14 +232,11 @@ def _joint_key(call: Mapping[str, Any], programs: dict[int, str]) -> Hashable:
         return None
     if any(call.get(name) is not None for name in NAMES):  # schedules, which `evolve_each` lacks
         return None
-    for value in (scenario, start):
-        if id(value) not in programs:
-            programs[id(value)] = program_of({"value": value})
     rates = {name: call[name] for name in RATES if name in call}
     own = ("scenario", "start", *rates)
     others = {name: identity(x) for name, x in call.items() if name not in own}
     drifts = decorrelates(scenario.drift, scenario.T)
-    of_parts = (programs[id(scenario)], programs[id(start)], program_of(rates))
+    of_parts = (program_of({"scenario": scenario, "start": start}), program_of(rates))
     return of_parts, drifts, json.dumps(others, sort_keys=True)
 
 
@@ -230,8 +251,13 @@ def _runs_at_once(call: Mapping[str, Any]) -> int:
     return 1 if isinstance(methods, Conditional | str) else LANES
 
 
-def evolved(calls: Sequence[Mapping[str, Any]], keep: object) -> xr.Dataset:
-    """Integrate runs of `evolve` whose calls differ in numbers only; return them along ``run``."""
+def evolved(
+    calls: Sequence[Mapping[str, Any]], keep: object, flows: dict[Hashable, Any] | None = None
+) -> xr.Dataset:
+    """Integrate runs of `evolve` whose calls differ in numbers only; return them along ``run``.
+
+    flows: the cache of `evolve_each`.
+    """
     from tutelage.online.trajectory import Run, evolve_each
 
     def split(call: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -240,6 +266,5 @@ def evolved(calls: Sequence[Mapping[str, Any]], keep: object) -> xr.Dataset:
 
     last = isinstance(keep, Last) and set(keep.names) <= LAST_VARIABLES
     runs = [Run(**split(call)[0]) for call in calls]
-    return evolve_each(runs, **split(calls[0])[1], last=last).drop_dims(
-        "teacher_2", errors="ignore"
-    )
+    states = evolve_each(runs, **split(calls[0])[1], last=last, flows=flows)
+    return states.drop_dims("teacher_2", errors="ignore")
