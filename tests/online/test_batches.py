@@ -11,8 +11,8 @@ from tutelage import InputError
 from tutelage._jax import ONE_KERNEL
 from tutelage.model.timing import Rate
 from tutelage.online import integration
-from tutelage.online.flow import LANES, Flow
-from tutelage.online.trajectory import _averages_error
+from tutelage.online.flow import LANES, SWEEP_LANES, Flow
+from tutelage.online.trajectory import Run, _averages_error, evolve_each
 
 STUDENT, TEACHER = tl.Committee(2, tl.ReLU()), tl.Committee(1, tl.ReLU())
 START = tl.Overlaps(Q=[[0.2, 0.0], [0.0, 0.3]], R=[[0.01], [0.02]], T=[[1.0]])
@@ -80,6 +80,42 @@ def test_a_run_has_the_same_bits_in_every_batch_and_position(student, teacher, r
         other = runs(order)
         for name in ("Q", "R", "generalization_error", "ended_at"):
             assert np.array_equal(every[name].values[order], other[name].values, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("g", "K", "M", "rate"),
+    [
+        (tl.ReLU(), 2, 2, 0.5),
+        *(
+            pytest.param(g, K, M, rate, marks=pytest.mark.slow)
+            for g in (tl.Erf(), tl.LeakyReLU(0.2))
+            for K, M in ((1, 1), (2, 2), (3, 2))
+            for rate in (0.5, 0)
+        ),
+    ],
+)
+def test_a_run_of_a_sweep_has_the_same_bits_in_every_call_and_position(g, K, M, rate):
+    """As in a batch, in a program of more runs."""
+    draw = np.random.default_rng(0)
+    R = draw.normal(size=(SWEEP_LANES, K, M)) * 0.1
+    starts = R @ R.swapaxes(1, 2) + np.eye(K) * draw.uniform(0.1, 0.4, (SWEEP_LANES, 1, 1)), R
+    decays = draw.choice([0.0, 1e-3, 0.1, 0.3], size=SWEEP_LANES)
+    student, teacher = tl.Committee(K, g), tl.Committee(M, g)
+    every = [
+        Run(
+            tl.Scenario(student, teacher, weight_decay=decay),
+            tl.Overlaps(Q, R, T=np.eye(M)),
+            rate * (1 + 0.1 * (n % 3)),
+        )
+        for n, (Q, R, decay) in enumerate(zip(*starts, decays, strict=True))
+    ]
+    whole = evolve_each(every, until=30.0, times=[3.0, 30.0])
+    orders = [np.roll(np.arange(SWEEP_LANES), shift) for shift in range(1, SWEEP_LANES)]
+    orders += [draw.choice(SWEEP_LANES, size=size, replace=False) for size in (1, 2, 5, 17, 31)]
+    for order in orders:
+        other = evolve_each([every[n] for n in order], until=30.0, times=[3.0, 30.0])
+        for name in ("Q", "R", "generalization_error", "ended_at"):
+            assert np.array_equal(whole[name].values[order], other[name].values, equal_nan=True)
 
 
 @pytest.mark.parametrize(

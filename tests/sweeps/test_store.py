@@ -13,6 +13,7 @@ from studies import GRID, study
 
 import tutelage as tl
 from tutelage._checks import InputError
+from tutelage.online.flow import SWEEP_LANES
 from tutelage.sweeps import code, compute, engine
 
 
@@ -197,13 +198,13 @@ def test_what_is_interrupted_goes_on(tmp_path, monkeypatch):
         left.pop()
         return timed(task, points)
 
-    over = tl.sweeps.zipped({"learning_rate": np.linspace(0.1, 1.0, 20)})
+    over = tl.sweeps.zipped({"learning_rate": np.linspace(0.1, 1.0, 36)})
     monkeypatch.setattr(engine, "timed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         study(over, store=tmp_path / "study")
     part = tl.sweeps.load(tmp_path / "study")
-    assert (part.failure == "").sum() == 16 and part.failure[-1] == "not computed yet"
-    assert np.isnan(part.R[16:]).all()
+    assert (part.failure == "").sum() == SWEEP_LANES and part.failure[-1] == "not computed yet"
+    assert np.isnan(part.R[SWEEP_LANES:]).all()
     monkeypatch.undo()
     result = study(over, store=tmp_path / "study")
     assert result.drop_attrs().identical(study(over).drop_attrs())
@@ -221,7 +222,7 @@ def test_a_function_is_refused_by_a_store(tmp_path):
 @pytest.mark.slow
 def test_a_full_disk_loses_nothing(small_disk):
     over = {"learning_rate": np.linspace(0.1, 1.0, 64).tolist()}
-    fixed = {"times": np.linspace(0.0, 4.0, 101)}
+    fixed = {"times": np.linspace(0.0, 4.0, 51)}
     store = small_disk / "study"
     with pytest.raises(OSError, match="No space left"):
         study(over, store=store, **fixed)

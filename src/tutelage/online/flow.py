@@ -46,7 +46,8 @@ from tutelage.runs.stored_jit import stored_jit
 
 # Up to this many runs with per-run numbers are computed by one program for this number of runs: in
 # parallel, each in a lane of vector instructions, or one after the other where that is faster.
-LANES = 16
+# A sweep has many runs: those of two ReLUs take a seventh less time in twice as many lanes.
+LANES, SWEEP_LANES = 16, 32
 # The averages are computed by the first class that supports the scenario and its method.
 IMPLEMENTATIONS: tuple[type[Moments], ...] = (
     ErfMoments,
@@ -279,15 +280,18 @@ class Flows(Module):
     """The right-hand side of several runs whose scenarios differ in numbers.
 
     batched: a `Flow` with a leading axis of runs on all of its arrays.
+    lanes: up to this many runs are one program for this number of runs.
 
     Runs are computed in parallel, with vector instructions; with averages by conditioning, which
-    take as many nodes as each run needs, one by one.  Up to `LANES` runs are one program, in which
+    take as many nodes as each run needs, one by one.  In the program of up to ``lanes`` runs
     the digits of a run depend neither on its position nor on the other runs.
     """
 
     batched: Flow
+    lanes: int = eqx.field(static=True)
 
-    def __init__(self, flows: list[Flow]):
+    def __init__(self, flows: list[Flow], lanes: int = LANES):
+        self.lanes = lanes
         distinct = {id(flow): flow for flow in flows}.values()
         if len(set(map(jax.tree.structure, distinct))) > 1:  # some runs may have equal units
             flows = [
@@ -318,8 +322,8 @@ class Flows(Module):
 
     @property
     def uses_lanes(self) -> bool:
-        """Return whether the runs are computed by the program of `LANES` runs."""
-        return len(self.batched.batch) <= LANES
+        """Return whether the runs are computed by the program for a fixed number of runs."""
+        return len(self.batched.batch) <= self.lanes
 
     @property
     def serial(self) -> bool:

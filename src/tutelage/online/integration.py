@@ -26,7 +26,7 @@ from tutelage.model.layout import realizable
 from tutelage.model.numbers import NUMBERS
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled
-from tutelage.online.flow import LANES, Flow, Flows
+from tutelage.online.flow import Flow, Flows
 from tutelage.runs.progress import Progress
 from tutelage.runs.stored_jit import on_one_processor, stored_jit
 from tutelage.solve import stepping
@@ -132,8 +132,9 @@ def integrate(
     if isinstance(flow, Flows) and flow.uses_lanes:
         # Padded with runs that are at their end: one program serves any number of runs, and the
         # digits of a run do not depend on the other runs.
-        flow, y0, teachers, rate = _padded_runs((flow, y0, teachers, rate), LANES - runs)
-        begin = np.pad(begin, (0, LANES - runs), constant_values=until)
+        more = flow.lanes - runs
+        flow, y0, teachers, rate = _padded_runs((flow, y0, teachers, rate), more)
+        begin = np.pad(begin, (0, more), constant_values=until)
     with Progress(
         progress, float(until) * runs, "of time α, summed over runs" if runs > 1 else "time α"
     ) as bar:

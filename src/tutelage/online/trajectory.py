@@ -22,7 +22,7 @@ from tutelage.model.numbers import labelled, numbers_of
 from tutelage.model.scenario import check_fits
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
-from tutelage.online.flow import Flow, Flows
+from tutelage.online.flow import LANES, SWEEP_LANES, Flow, Flows
 from tutelage.online.integration import (
     FINEST,
     GROWS,
@@ -181,7 +181,8 @@ def evolve_each(
     rate = jax.tree.map(lambda *x: x[0] if callable(x[0]) else np.stack(x), *rates)
     start = unchecked(*(np.stack([getattr(run.start, name) for run in runs]) for name in "QRT"))
     scenarios = [run.scenario for run in runs]
-    return _evolved(scenarios, start, rate, (len(runs),), span, batch, method, last, flows)
+    more = (last, flows, SWEEP_LANES)
+    return _evolved(scenarios, start, rate, (len(runs),), span, batch, method, *more)
 
 
 class Span(NamedTuple):
@@ -211,6 +212,7 @@ def _evolved(
     method: Method | str | None,
     last: bool = False,
     known: dict[Hashable, Flow] | None = None,
+    lanes: int = LANES,
 ) -> xr.Dataset:
     """Integrate one run, or a batch of runs of the shape ``runs``.
 
@@ -218,6 +220,7 @@ def _evolved(
     start, rate: one for all runs, or a leading axis of runs.
     last: as in `evolve_each`.
     known: the cache ``flows`` of `evolve_each`.
+    lanes: as in `Flows`.
     """
     finite_number("tolerance", span.tolerance, at_least=FINEST, hint="tolerance=1e-9")
     listed = scenarios if isinstance(scenarios, list) else [scenarios]
@@ -232,7 +235,7 @@ def _evolved(
         if key not in flow_of:  # equal scenarios of a sweep are one object
             flow_of[key] = Flow(each, method, limit=limit, batch=batch, readout_rate=learns)
     flows = [flow_of[key] for key in keys]
-    flow = Flows(flows) if isinstance(scenarios, list) else flows[0]
+    flow = Flows(flows, lanes) if isinstance(scenarios, list) else flows[0]
     Q, R, T = map(np.asarray, (start.Q, start.R, start.T))
     if runs:
         Q, R, T = (np.broadcast_to(x, (*runs, *x.shape[-2:])) for x in (Q, R, T))

@@ -1,8 +1,8 @@
 """Compute a group of points.
 
 Points of `online.evolve` that differ in real numbers only are one call of
-`online.trajectory.evolve_each`, up to `LANES` of them.  One compiled program computes up to `LANES`
-runs in parallel and rounds each operation separately: the bits of a run depend neither on the other
+`online.trajectory.evolve_each`, up to `SWEEP_LANES` of them.  One compiled program computes all of
+them in parallel and rounds each operation separately: the bits of a run depend neither on the other
 runs nor on its position.  Runs of erf units are computed one after the other by the same code.
 
 Averages by conditioning (smooth units) take as many nodes as the hardest run of a call needs;
@@ -242,13 +242,13 @@ def _described_call(call: Mapping[str, Any]) -> Hashable:
 
 def _runs_at_once(call: Mapping[str, Any]) -> int:
     from tutelage.averages.methods import Conditional, chosen
-    from tutelage.online.flow import LANES
+    from tutelage.online.flow import SWEEP_LANES
 
     if not isinstance(call.get("scenario"), Scenario):
         return 1
     units = tuple(getattr(call["scenario"], network).activation for network in NETWORKS)
     methods = _attempt(lambda: chosen(call.get("method"), units))
-    return 1 if isinstance(methods, Conditional | str) else LANES
+    return 1 if isinstance(methods, Conditional | str) else SWEEP_LANES
 
 
 def evolved(

@@ -229,9 +229,9 @@ def _prepared(
 
 def _least(task: Task) -> int:
     """Return the smallest number of points that are computed together."""
-    from tutelage.online.flow import LANES
+    from tutelage.online.flow import SWEEP_LANES
 
-    return LANES if task.function == "online.evolve" else 1
+    return SWEEP_LANES if task.function == "online.evolve" else 1
 
 
 @validated
