@@ -280,6 +280,21 @@ def test_the_next_process_uses_the_optimized_program_if_there_is_one(store):
     assert program.remaining_calls == np.inf
 
 
+def test_an_uncounted_call_does_not_bring_the_optimized_program_closer(store):
+    x = np.arange(3.0)
+    expected = summed(x)
+    ((key, program),) = summed.programs.items()
+    for calls in (1, 0):
+        assert program.remaining_calls == calls
+        for _ in range(3):
+            assert summed.uncounted(x) == expected
+        assert summed.programs[key] is program
+        if calls:
+            summed(x)
+    summed(x)
+    assert summed.programs[key] is not program
+
+
 def test_what_cannot_be_loaded_is_compiled_and_stored_again(store):
     doubled(np.ones(2))
     (file,) = store.iterdir()

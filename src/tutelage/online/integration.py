@@ -212,6 +212,29 @@ def _stage(
     return Trajectory._make(trajectory if is_batch else (x[0] for x in trajectory))
 
 
+def rates_of_states(
+    flow: Flow,
+    end: Trajectory,
+    teachers: Teachers,
+    rate: Rate | Scheduled,
+    states: Float[np.ndarray, "n d"],
+) -> Float[np.ndarray, "n d"]:
+    """Return dy/dα of states at the end of a single run, by the compiled program of the run.
+
+    A first step has length zero, so that all of its slopes are the rates of its state.
+    """
+    times = np.full_like(_padded_times(end.states[:, 0], states.shape[1]), np.inf)
+    advance: Any = _advance(flow, 1, rate)
+    averages, teachers = flow.coarse(), _batch_of_one(teachers)
+    numbers = (times, np.asarray(np.inf), np.asarray(FINEST), np.asarray(1))
+    rates = np.empty_like(states)
+    for i, y in enumerate(states):
+        now = initial_state(y[None], end.ended_at[None], len(times))
+        now = advance.uncounted(averages, now, teachers, rate, *numbers)
+        rates[i] = np.asarray(now.slopes)[stepping.LAST, 0]
+    return rates
+
+
 def _stage_in_blocks(
     flow: Flow | Flows,
     y0: Float[np.ndarray, "runs d"],

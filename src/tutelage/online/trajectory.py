@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from tutelage._checks import InputError, finite_number
 from tutelage._given import ArrayLike, TimeFunction
@@ -22,10 +22,10 @@ from tutelage.model.numbers import labelled, numbers_of
 from tutelage.model.scenario import check_fits
 from tutelage.model.teachers import Teachers
 from tutelage.model.timing import Rate, Scheduled, recorded_times, time_axis
+from tutelage.online.disturbances import grows
 from tutelage.online.flow import LANES, SWEEP_LANES, Flow, Flows
 from tutelage.online.integration import (
     FINEST,
-    GROWS,
     NOISE,
     OUTCOMES,
     PLATEAU,
@@ -54,10 +54,6 @@ RECORD_COPIES, COVARIANCES_PER_STEP = 4, 100
 # Bytes that XLA allocates for each of the (K + M)⁴ quadruples of fields in exact averages: 29 to 38
 # for ReLU and 3 to 10 for erf, at K + M = 2 to 6.
 BYTES_PER_QUADRUPLE = 40
-
-# Calls by a Jacobian that is not optimized.  For ReLUs, optimization takes some 2.5 s, and saves
-# nothing of a call with two units, 0.1 ms with three, and 1 ms with four.
-UNOPTIMIZED_JACOBIANS = 10_000
 
 LearningRate = float | Callable[[Any], Any] | ArrayLike
 
@@ -377,31 +373,11 @@ def _outcomes(
     resting = trajectory.outcome == PLATEAU
     if not np.any(resting):
         return names
-    T = np.asarray(teachers.at(trajectory.ended_at))
     for run in map(tuple, np.argwhere(resting)):
-        now = rate.of_run(run).at(trajectory.ended_at[run])
         flow = flows[run[0] if len(flows) > 1 else 0]
-        if _largest_eigenvalue(flow, trajectory.last[run], T[run], now) < GROWS:
+        if not grows(flow, trajectory, teachers, rate, run):
             names[run] = "converged"
     return names
-
-
-def _largest_eigenvalue(
-    flow: Flow, y: Float[np.ndarray, " d"], T: Float[np.ndarray, "M M"], rate: Rate
-) -> float:
-    """Return the largest real part; NaN if a derivative is not finite."""
-    jacobian = np.asarray(_jacobian(flow, y, T, rate))
-    # Eigenvalues by NumPy: a compiled program that calls LAPACK could not be stored.
-    if not np.all(np.isfinite(jacobian)):
-        return math.nan
-    return float(np.max(np.linalg.eigvals(jacobian).real))
-
-
-@partial(stored_jit, optimize_after=UNOPTIMIZED_JACOBIANS)
-def _jacobian(
-    flow: Flow, y: Float[AnyArray, " d"], T: Float[AnyArray, "M M"], rate: Rate
-) -> Float[Array, "d d"]:
-    return jax.jacfwd(lambda y: flow.rates(y, T, rate))(y)
 
 
 def _dataset(

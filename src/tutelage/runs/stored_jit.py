@@ -144,6 +144,16 @@ class StoredFunction:
         self.programs: dict[Any, Program] = {}
 
     def __call__(self, *args: Any, **keywords: object) -> Any:
+        return self._called(args, keywords, calls=1)
+
+    def uncounted(self, *args: Any) -> Any:
+        """Call a compiled program without bringing the optimized one closer, for a small part of
+        an ordinary call.
+        """
+        return self._called(args, {}, calls=0)
+
+    def _called(self, args: tuple[Any, ...], keywords: dict[str, Any], calls: int) -> Any:
+        """Call the program of the arguments; ``calls``: how many calls this one counts as."""
         leaves, structure = jax.tree.flatten((args, keywords))
         arrays, numbers, of_leaves = [], [], []
         for x in leaves:
@@ -163,15 +173,16 @@ class StoredFunction:
             arrays.append(np.concatenate(numbers))
         key = (structure, _options(jax.config), *of_leaves)
         program = self.programs.get(key)
-        if program is not None and not program.remaining_calls and OPTIMIZES_IN_THREAD:
+        is_due = program is not None and not program.remaining_calls and calls
+        if program is not None and is_due and OPTIMIZES_IN_THREAD:
             program.remaining_calls = math.inf
             self._optimize_in_thread(key, arrays, leaves, structure, program)
-        if program is not None and program.remaining_calls:
+        if program is not None and (program.remaining_calls or not calls):
             results = program.call(arrays)
         else:
             program, results = self._first_call(arrays, leaves, structure, program)
             self.programs[key] = program
-        program.remaining_calls -= 1
+        program.remaining_calls -= calls
         return jax.tree.unflatten(program.structure, results)
 
     def __get__(self, instance: object, owner: object = None) -> Any:
