@@ -2,6 +2,8 @@
 
 import contextlib
 import itertools
+import subprocess
+import sys
 
 import pytest
 
@@ -109,3 +111,20 @@ def test_workers_use_the_stored_programs_and_without_them_the_cache_of_jax(
     """JAX's own cache switches the store off."""
     monkeypatch.setattr(program_store, "is_on", lambda: is_on)
     assert ("JAX_COMPILATION_CACHE_DIR" in processes.environment(tmp_path)) is not is_on
+
+
+START = """
+import sys
+from tutelage.sweeps import engine
+from tutelage.sweeps.compute import Task
+from tutelage.sweeps.groups import Queue
+engine.by_workers = lambda *_: ()
+list(engine.finished(Task("online.evolve", {}, None, None), Queue([0], ["one"], 1), list, 2))
+print("dask" in sys.modules)
+"""
+
+
+def test_no_import_of_dask_delays_the_start_of_processes():
+    """xarray imports it to check for its arrays, which takes 0.4 CPU s."""
+    done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tutelage.runs.coordinates import array_variable
 from tutelage.sweeps import cluster
 from tutelage.sweeps.code import versions, versions_of_process
 from tutelage.sweeps.combine import FAILURE
@@ -44,7 +45,7 @@ def finished(
             queue.took(group, seconds)
             yield group, result
         return
-    nothing = xr.Dataset({FAILURE: (POINT, np.array([KILLED]))})
+    nothing = xr.Dataset({FAILURE: array_variable((POINT,), np.array([KILLED]))})
     is_local = isinstance(workers, int)
     own_versions = versions_of_process() if is_local else versions(task.function)
 
