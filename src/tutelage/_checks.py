@@ -280,7 +280,7 @@ def epochs_to_record(
     return epochs.astype(int)
 
 
-def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None = None) -> None:
+def covariance_shape(argument: str, shape: tuple[int, ...], size: int | None) -> None:
     """Check that the last two axes are square, and of the given size if there is one."""
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == 0:
         allowed = "the last two axes have to be square"

@@ -40,12 +40,12 @@ class Structure(Finding):
         return " and ".join(odd)
 
 
-def check_inputs(argument: str, inputs: ArrayLike, dimension: int) -> Float[np.ndarray, "n N"]:
+def check_inputs(inputs: ArrayLike, dimension: int) -> Float[np.ndarray, "n N"]:
     """Check that the data have at least two rows."""
-    ξ = finite_array(argument, as_array(argument, inputs))
+    ξ = finite_array("inputs", as_array("inputs", inputs))
     if ξ.ndim != 2 or ξ.shape[1] != dimension or len(ξ) < 2:
         allowed = f"it has to be a matrix with {dimension} columns and at least two rows"
-        raise InputError(argument, f"shape {ξ.shape}", allowed, f"shape (1000, {dimension})")
+        raise InputError("inputs", f"shape {ξ.shape}", allowed, f"shape (1000, {dimension})")
     return ξ
 
 

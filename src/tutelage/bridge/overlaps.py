@@ -62,9 +62,9 @@ def overlaps(
     J, B = (one.weights for one in pair(student, teacher, layers, scaled))
     if inputs is None:
         return Overlaps.from_weights(J, B)
-    ξ = check_inputs("inputs", inputs, J.shape[1])
+    ξ = check_inputs(inputs, J.shape[1])
     if layer is not None:
-        _check_first("layer", read("student", student), read("teacher", teacher), layers)
+        _check_first(read("student", student), read("teacher", teacher), layers)
     return Overlaps(*covariances(ξ, J, B))
 
 
@@ -135,12 +135,10 @@ def _check_scale(argument: str, W: Float[np.ndarray, "units N"]) -> None:
         )
 
 
-def _check_first(
-    argument: str, student: Description, teacher: Description, layers: LayerNames
-) -> None:
+def _check_first(student: Description, teacher: Description, layers: LayerNames) -> None:
     """Check that the inputs of the network enter this layer and no other."""
     for network, name in zip((student, teacher), layers, strict=True):
         if network.layers[0].name != name:
             allowed = "this layer does not receive the inputs of the network"
             hint = "tl.bridge.correlations, or the call without inputs="
-            raise InputError(argument, repr(name), allowed, hint)
+            raise InputError("layer", repr(name), allowed, hint)

@@ -196,7 +196,7 @@ class Recorder:
         if positive_integer("most", most, "most=1000") < 2:
             raise InputError("most", repr(most), "it has to have a start and an end", "most=1000")
         self._records = _Records(every, most, [], {})
-        self._inputs = None if inputs is None else check_inputs("inputs", inputs, N)
+        self._inputs = None if inputs is None else check_inputs(inputs, N)
         self._structure = None if self._inputs is None else structure(self._inputs)
         self._path = None if path is None else results.check_path(path)
         if log is not None and not callable(log):

@@ -74,7 +74,7 @@ def of_units(J: HiddenLayer, B: HiddenLayer, activation: object, T: np.ndarray) 
 
 
 def _check_structure(inputs: ArrayLike, dimension: int) -> None:
-    deviations = structure(check_inputs("inputs", inputs, dimension))
+    deviations = structure(check_inputs(inputs, dimension))
     if deviations.words:
         raise InputError(
             "inputs",

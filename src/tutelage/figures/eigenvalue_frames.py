@@ -18,6 +18,7 @@ from tutelage.figures.style import check_size, colour, default_style
 from tutelage.figures.text import finish
 from tutelage.runs import files
 
+FRAME_MILLISECONDS = 250
 LOWEST_FRACTION = 1e-3  # of the maximum, so that a peak at zero does not hide the rest
 
 
@@ -55,15 +56,12 @@ def eigenvalue_animation(
     return path
 
 
-def animate_eigenvalues(
-    datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any, frame_time: int = 250
-) -> Any:
+def animate_eigenvalues(datasets: xr.Dataset | Mapping[str, xr.Dataset], axes: Any) -> Any:
     """Return the animation of `eigenvalue_animation` as a Matplotlib Animation.
 
     Args:
         datasets: as in `eigenvalue_animation`.
         axes: Axes to draw on; the only ones of their figure.
-        frame_time: in milliseconds.
     """
     from matplotlib.animation import FuncAnimation
 
@@ -80,7 +78,7 @@ def animate_eigenvalues(
         return []
 
     animation: Any = FuncAnimation(
-        axes.figure, show, frames=first.sizes["epoch"], interval=frame_time
+        axes.figure, show, frames=first.sizes["epoch"], interval=FRAME_MILLISECONDS
     )
     animation._draw_was_started = True  # no warning for an animation that is made and not shown
     return animation

@@ -18,6 +18,7 @@ from tutelage.figures.kinds import Axis
 
 # Decades of a logarithmic axis, up to which its ticks are equidistant, at 1, 2, 3, 5 or at 1, 2, 5.
 EQUIDISTANT_DECADES, FINE_DECADES, COARSE_DECADES = 0.5, 1.1, 2.2
+MAX_TICKS = 7  # of those at given values
 SMALLEST_PLAIN, LARGEST_PLAIN = 1e-4, 1e5  # beyond, powers of ten are shorter
 
 
@@ -96,10 +97,10 @@ def plain_log_ticks(axis: Axis, values: ArrayLike | None = None) -> None:
         axis.set_major_locator(PlainLogLocator())
 
 
-def _select_distant(values: np.ndarray, most: int = 7) -> list[float]:
+def _select_distant(values: np.ndarray) -> list[float]:
     """Select values with a minimal distance on a logarithmic axis."""
     chosen = [float(values[0])]
-    gap = np.log(values[-1] / values[0]) / most
+    gap = np.log(values[-1] / values[0]) / MAX_TICKS
     for x in values[1:]:
         if np.log(x / chosen[-1]) >= 0.999 * gap:
             chosen.append(float(x))

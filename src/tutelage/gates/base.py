@@ -44,7 +44,7 @@ class AbstractGate(eqx.Module):
             beta: β ≥ 0, finite; broadcast against the field.
             field: h, any shape.
         """
-        beta = check_betas("beta", beta, infinite=False)
+        beta = check_betas(beta, infinite=False)
         return _cumulant(self, 0, self._argument(beta, field))
 
     def mean(self, beta: ArrayLike, field: ArrayLike) -> Float[Array, "..."]:
@@ -55,16 +55,16 @@ class AbstractGate(eqx.Module):
         >>> print(tl.gates.Gate([0, 1]).mean(math.inf, [-2.0, 0.0, 3.0]))
         [0.  0.5 1. ]
         """
-        return self._mean(self._argument(check_betas("beta", beta), field))
+        return self._mean(self._argument(check_betas(beta), field))
 
     def transmitted(self, beta: ArrayLike, field: ArrayLike) -> Float[Array, "..."]:
         """⟨j⟩ = ∂_β log Z = h ⟨s⟩   (``milletari2019`` eq. (5)); β may be ``math.inf``."""
-        h, mean = match_ranks(check_fields("field", field), self.mean(beta, field))
+        h, mean = match_ranks(check_fields(field), self.mean(beta, field))
         return h * mean
 
     def variance(self, beta: ArrayLike, field: ArrayLike) -> Float[Array, "..."]:
         """⟨s²⟩ − ⟨s⟩² = β⁻² ∂_h² log Z ≥ 0; β may be ``math.inf``."""
-        return self._variance(self._argument(check_betas("beta", beta), field))
+        return self._variance(self._argument(check_betas(beta), field))
 
     def expectation(self, beta: CheckedInside[Scalar]) -> "Activation":
         """The activation ⟨s⟩ of the field; {0, 1} gives `Sigmoid`, {−1, 1} tanh(βh).
@@ -85,7 +85,7 @@ class AbstractGate(eqx.Module):
             expectation_of,
         )  # imported here, because that module imports this one
 
-        return expectation_of(self, check_beta("beta", beta, infinite=False, hint=NO_STEP))
+        return expectation_of(self, check_beta(beta, infinite=False, hint=NO_STEP))
 
     def signal(self, beta: CheckedInside[Scalar]) -> "Activation":
         """The activation ⟨j⟩ = h ⟨s⟩ of the field; {0, 1} gives `Swish`, {−1, 1} h tanh(βh).
@@ -107,7 +107,7 @@ class AbstractGate(eqx.Module):
         """
         from tutelage.gates.known import signal_of
 
-        return signal_of(self, check_beta("beta", beta))
+        return signal_of(self, check_beta(beta))
 
     @property
     @abc.abstractmethod
@@ -153,7 +153,7 @@ class AbstractGate(eqx.Module):
     def _argument(self, beta: ArrayLike, field: ArrayLike) -> Float[Array, "..."]:
         """t = βh; an infinite β leaves only the sign of the field."""
         beta = beta if is_traced(beta) else np.asarray(beta, float)
-        beta, h = match_ranks(beta, check_fields("field", field))
+        beta, h = match_ranks(beta, check_fields(field))
         if is_traced(beta) or not np.any(np.isinf(beta)):
             return jnp.asarray(beta) * h
         sharp = np.isinf(beta)

@@ -26,7 +26,7 @@ class Expectation(Activation):
 
     def __check_init__(self):
         check_gate(self.gate)
-        check_beta("beta", self.beta, infinite=False, hint=NO_STEP)
+        check_beta(self.beta, infinite=False, hint=NO_STEP)
 
     @property
     def parity(self) -> Parity:
@@ -71,7 +71,7 @@ class Signal(Activation):
 
     def __check_init__(self):
         check_gate(self.gate)
-        check_beta("beta", self.beta, infinite=False, hint="gate.signal(math.inf) for the limit")
+        check_beta(self.beta, infinite=False, hint="gate.signal(math.inf) for the limit")
 
     @property
     def parity(self) -> Parity:

@@ -194,7 +194,7 @@ def _layers(
             raise InputError("weights", f"shape {W.shape}", allowed, "one row for each unit")
         n = len(W)
         layers.append(_Layer(W, _vector("biases", finite_array("biases", b), n),
-                             _vector("beta", check_betas("beta", noise), n)))  # fmt: skip
+                             _vector("beta", check_betas(noise), n)))  # fmt: skip
     return layers
 
 

@@ -34,7 +34,7 @@ def curves(gate: AbstractGate, beta: ArrayLike, field: ArrayLike) -> xr.Dataset:
     [[-0.5, 1.0], [-0.0, 2.0]]
     """
     check_gate(gate)
-    b, h = _axis("beta", check_betas("beta", beta)), _axis("field", check_fields("field", field))
+    b, h = _axis("beta", check_betas(beta)), _axis("field", check_fields(field))
     rows, columns = b[:, None], h[None]
     t = gate._argument(rows, columns)
     values = {
@@ -75,7 +75,7 @@ def specialization_loads(
     [inf, 6.094074]
     """
     check_gate(gate)
-    b = _axis("beta", check_betas("beta", beta))
+    b = _axis("beta", check_betas(beta))
     transitions_of_gates = [transitions(gate.signal(float(x)), units) for x in b]
     data: dict[str, Any] = {
         "order": ("beta", np.array([one.order for one in transitions_of_gates], dtype="<U13"))

@@ -57,7 +57,7 @@ def thermodynamics(gate: AbstractGate, beta: ArrayLike, fields: ArrayLike) -> Th
       entropy      0.693147
     """
     check_gate(gate)
-    b = _positive(check_betas("beta", beta))
+    b = _positive(check_betas(beta))
     t = gate._argument(b, fields)
     energy = 0.0 - gate.transmitted(b, fields)  # avoids −0
     entropy = entropy_of(gate, t)
@@ -99,7 +99,7 @@ def backpropagation_factor(
     [0.  0.5 1. ]
     """
     check_gate(gate)
-    t = gate._argument(check_betas("beta", beta), field)
+    t = gate._argument(check_betas(beta), field)
     return gate._mean(t) + t * gate._variance(t)
 
 

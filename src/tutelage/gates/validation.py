@@ -13,29 +13,29 @@ from tutelage._jax import jnp
 HINT = "beta=1.0; 0 for pure noise, math.inf for none"
 
 
-def check_beta(argument: str, value: Any, infinite: bool = True, hint: str = HINT) -> Any:
+def check_beta(value: Any, infinite: bool = True, hint: str = HINT) -> Any:
     """Check one β ≥ 0; ∞ is allowed only where the limit exists; traced values pass."""
     if infinite and isinstance(value, float) and value == math.inf:
         return value
-    return finite_number(argument, value, at_least=0.0, hint=hint)
+    return finite_number("beta", value, at_least=0.0, hint=hint)
 
 
-def check_betas(argument: str, value: ArrayLike, infinite: bool = True) -> Any:
+def check_betas(value: ArrayLike, infinite: bool = True) -> Any:
     """Check one or more β ≥ 0; traced values pass."""
     if is_traced(value):
         return value
     try:
         beta = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(argument, short_repr(value), "it has to be a number", HINT) from None
+        raise InputError("beta", short_repr(value), "it has to be a number", HINT) from None
     wrong = ~(beta >= 0) | (np.isinf(beta) & (not infinite))
     if np.any(wrong) or isinstance(value, bool):
         received = f"{float(beta[wrong][0]):g}" if np.any(wrong) else repr(value)
         allowed = "it has to be at least 0" + ("" if infinite else " and finite")
-        raise InputError(argument, received, allowed, HINT)
+        raise InputError("beta", received, allowed, HINT)
     return beta
 
 
-def check_fields(argument: str, value: ArrayLike) -> Array:
+def check_fields(value: ArrayLike) -> Array:
     """Check finite numbers of any shape; traced values pass."""
-    return jnp.asarray(value if is_traced(value) else finite_array(argument, value, 1e300), float)
+    return jnp.asarray(value if is_traced(value) else finite_array("field", value, 1e300), float)

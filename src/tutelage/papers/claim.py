@@ -86,10 +86,10 @@ def counterexample(paper: str, item: str, printed: str, refuted: bool, note: str
     return Row(paper, item, 0.0, count, count, verdict, note, printed, 0.0, words)
 
 
-def in_every_run(paper: str, item: str, holds: Any, note: str = "") -> Row:
+def in_every_run(paper: str, item: str, holds: Any) -> Row:
     """Return the row of a statement about every run, with the fraction of runs where it holds."""
     fraction = float(np.mean(np.asarray(holds, dtype=float)))
     error = math.sqrt(fraction * (1 - fraction) / len(holds))
     verdict: Verdict = "agrees" if fraction == 1.0 else "differs"
     words = f"in {round(fraction * len(holds))} of {len(holds)} runs"
-    return Row(paper, item, 1.0, fraction, 1 - fraction, verdict, note, "every run", error, words)
+    return Row(paper, item, 1.0, fraction, 1 - fraction, verdict, "", "every run", error, words)

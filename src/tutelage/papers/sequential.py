@@ -86,7 +86,6 @@ def sequential_claim(
     draw: Callable[[int, int], Any],
     relation: Literal[">", "<"] = ">",
     limit: float = 0.0,
-    note: str = "",
     *,
     runs: int = 8,
     stages: int = MAX_STAGES,
@@ -94,7 +93,7 @@ def sequential_claim(
     """Decide a `claim` about a mean with runs drawn in stages (`until_decided`)."""
 
     def claims(samples: Any, level: float) -> list[Row]:
-        return [claim(paper, item, samples, relation, limit, note, level=level)]
+        return [claim(paper, item, samples, relation, limit, level=level)]
 
     return until_decided(draw, claims, runs, stages)[1][0]
 

@@ -10,9 +10,7 @@ from tutelage import simulation
 from tutelage.papers.row import Row, compare, method
 
 
-def correspondence(
-    paper: str, item: str, words: str, theory: xr.Dataset, runs: xr.Dataset, note: str = ""
-) -> Row:
+def correspondence(paper: str, item: str, words: str, theory: xr.Dataset, runs: xr.Dataset) -> Row:
     """Return the row of a statement that simulations and theory agree, in the paper's words.
 
     The number computed is the largest deviation in standard errors on which the verdict of
@@ -29,7 +27,7 @@ def correspondence(
     if comparison.left_out:
         sentences += [f"{comparison.left_out[0].upper()}{comparison.left_out[1:]}."]
     words = f"{deviation.standard_errors:.2f} standard errors"
-    return replace(row, note=" ".join([*sentences, note]).strip(), words=words)
+    return replace(row, note=" ".join(sentences), words=words)
 
 
 def statement(paper: str, item: str, words: str, holds: Any, note: str = "") -> Row:

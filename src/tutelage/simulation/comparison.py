@@ -260,7 +260,7 @@ def fewest_runs(level: float = LEVEL) -> int:
 def _check(theory: xr.Dataset, runs: xr.Dataset, level: float, bias: float) -> None:
     """Check the arguments."""
     check_runs("runs", runs, at_least=2)
-    check_theory("theory", theory, runs)
+    check_theory(theory, runs)
     finite_number("level", level, above=0.0, hint="0.01")
     finite_number("bias", bias, at_least=0.0, hint="bias=2.0")
     if level >= 1:

@@ -131,7 +131,7 @@ def _deviations(
         )
     for number, runs in enumerate(ensembles):
         check_runs(f"ensembles[{number}]", runs, at_least=10)
-        check_theory("theory", theory, runs)
+        check_theory(theory, runs)
     names = observed(theory, *ensembles)
     of_ensembles = []
     for number, runs in enumerate(ensembles):

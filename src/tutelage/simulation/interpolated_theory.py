@@ -49,22 +49,22 @@ def theory_at(
     return fine, np.abs(fine - coarse) / 15 + integration
 
 
-def check_theory(argument: str, theory: xr.Dataset, runs: xr.Dataset) -> None:
+def check_theory(theory: xr.Dataset, runs: xr.Dataset) -> None:
     """Check that the theory is one curve of the same problem as the runs."""
     whole = isinstance(theory, xr.Dataset) and all(name in theory for name in NEEDED)
     if not whole or "time" not in theory.dims or "run" in theory.dims:
         received = f"{dict(theory.sizes)}" if isinstance(theory, xr.Dataset) else repr(theory)
         allowed = f"it has to be one run with {', '.join(NEEDED)} over time"
-        raise InputError(argument, received, allowed, "tl.online.evolve(...)")
+        raise InputError("theory", received, allowed, "tl.online.evolve(...)")
     for name in ("student", "teacher"):
         if theory.sizes[name] != runs.sizes[name]:
             received = f"{theory.sizes[name]} {name}s"
-            raise InputError(argument, received, f"the runs have {runs.sizes[name]}")
+            raise InputError("theory", received, f"the runs have {runs.sizes[name]}")
     for name in ("scenario", "learning_rate", "readout_rate", "weight_decay", "batch"):
         ours, theirs = (_known(x.attrs.get(name)) for x in (theory, runs))
         if ours is not None and theirs is not None and ours != theirs:
             raise InputError(
-                argument,
+                "theory",
                 f"the {name} {ours}",
                 f"the runs have {theirs}",
                 "theory.drop_attrs() to compare them anyway; times need the same unit",

@@ -60,7 +60,7 @@ def test_a_network_is_its_formula():
 def test_inputs_have_the_moments_of_their_law(name, σ, way):
     from tutelage._jax import jax, jnp
 
-    source = as_examples("data", name, 20)
+    source = as_examples(name, 20)
     if way == "draw":
         x = np.asarray(source.draw(jax.random.key(3), jnp.arange(2000), 20))
     else:

@@ -36,7 +36,7 @@ LOWEST_ORDER = 6
 SLOWEST_POWER = 1.2
 # If the last orders contain less than this part of the omitted sum (a polynomial of higher degree,
 # say), they are no basis for an extrapolation.
-SMALLEST_SHARE = 0.02
+LAST_ORDERS, SMALLEST_SHARE = 4, 0.02
 
 Four = tuple[Expansion, ...]  # of the fields u, v, w, z
 PAIRS = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
@@ -76,13 +76,13 @@ def extrapolated(order: int, largest: Array, middle: Array, smallest: Array) -> 
     return jnp.where(clear, SAFETY * rest, jnp.where(last > 0, jnp.inf, 0.0))
 
 
-def representative(expansions: Four, orders: int = 4) -> Array:
+def representative(expansions: Four) -> Array:
     """Return whether the last orders of every expansion are representative of the
     truncated ones.
     """
     answer = jnp.asarray(True)
     for e in expansions:
-        last = jnp.sum(e.values[..., -orders:] ** 2, axis=-1)
+        last = jnp.sum(e.values[..., -LAST_ORDERS:] ** 2, axis=-1)
         complete = e.tail <= 2 * NORM_ROUNDING * e.square
         answer = answer & (complete | (last >= SMALLEST_SHARE * e.tail))
     return answer

@@ -114,9 +114,9 @@ def data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "tutelage"
 
 
-def is_available(folder: Path | None = None) -> bool:
-    """Return whether the files of CIFAR-10 exist, in the default or a given folder."""
-    return _find(data_folder() if folder is None else folder) is not None
+def is_available() -> bool:
+    """Return whether the files of CIFAR-10 exist in the default folder."""
+    return _find(data_folder()) is not None
 
 
 def _find(place: Path) -> Path | None:

@@ -127,7 +127,7 @@ def convnet(
     >>> convnet((4, 6), size=8).widths
     (3, 4, 6, 10)
     """
-    check_hidden("hidden", hidden)
+    check_hidden(hidden)
     random = np.random.default_rng(check_seed(seed))
     for name, number in (("size", size), ("colours", colours), ("outputs", outputs)):
         positive_integer(name, number, f"{name}=10")
@@ -156,16 +156,16 @@ def _check_precision(dtype: CheckedInside[DTypeLike]) -> None:
         raise InputError("dtype", short_repr(dtype), allowed, "np.float32")
 
 
-def check_hidden(argument: str, hidden: CheckedInside[str | Sequence[int]]) -> tuple[int, ...]:
+def check_hidden(hidden: CheckedInside[str | Sequence[int]]) -> tuple[int, ...]:
     """Check the channels of hidden layers, "64-64-64-64" or whole numbers."""
     parts: Any = hidden
     if isinstance(hidden, str):
         digits = all(part.isdigit() for part in hidden.split("-"))
         parts = [int(part) for part in hidden.split("-")] if digits else []
-    if len(shape_of(argument, parts)) != 1 or not len(parts):
+    if len(shape_of("hidden", parts)) != 1 or not len(parts):
         allowed = "it has to be the number of channels of each hidden layer"
-        raise InputError(argument, short_repr(hidden), allowed, '"64-64-64-64"')
-    return tuple(positive_integer(argument, n, '"64-64-64-64"') for n in parts)
+        raise InputError("hidden", short_repr(hidden), allowed, '"64-64-64-64"')
+    return tuple(positive_integer("hidden", n, '"64-64-64-64"') for n in parts)
 
 
 def cast(network: ConvNet, dtype: DTypeLike) -> ConvNet:

@@ -66,7 +66,7 @@ class ImageStudy:
         checkpoint: FileName | None = None,
         watch: Watch = lambda stage, epoch, measured: None,
     ):
-        self.hidden = check_hidden("hidden", hidden)
+        self.hidden = check_hidden(hidden)
         check_images(images)
         check_keep(keep)
         for recipe in (pretraining, tuning, learning):

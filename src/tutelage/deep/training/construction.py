@@ -70,7 +70,7 @@ def teacher(
     """
     widths = widths_of(hidden, inputs, outputs)
     finite_number("polarity", polarity, at_least=0.0, hint="polarity=1")
-    examples = as_examples("data", data, widths[0])
+    examples = as_examples(data, widths[0])
     check_construction(construction, widths)
     network = make_teacher(
         generator(seed, TEACHER), widths, float(polarity), examples, construction

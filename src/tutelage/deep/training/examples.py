@@ -100,10 +100,10 @@ KINDS: dict[str, type[GaussianSource] | type[UniformSource]] = {
 }
 
 
-def as_examples(argument: str, data: CheckedInside[str | ArrayLike], inputs: int) -> InputSource:
+def as_examples(data: CheckedInside[str | ArrayLike], inputs: int) -> InputSource:
     """Make examples from a name, as "gaussian", "gaussian:3" or "uniform:1", or from an array.
 
-    >>> as_examples("data", "uniform:2", 5).name
+    >>> as_examples("uniform:2", 5).name
     'uniform:2'
     """
     if isinstance(data, InputSource):
@@ -114,7 +114,7 @@ def as_examples(argument: str, data: CheckedInside[str | ArrayLike], inputs: int
             examples = KINDS[kind](*([float(width)] if width else []))
         except (KeyError, ValueError):
             allowed = f"it has to be one of {', '.join(KINDS)}, or an array"
-            raise InputError(argument, repr(data), allowed, '"gaussian:10"') from None
-        finite_number(argument, float(width or 1.0), above=0.0, hint='"gaussian:10"')
+            raise InputError("data", repr(data), allowed, '"gaussian:10"') from None
+        finite_number("data", float(width or 1.0), above=0.0, hint='"gaussian:10"')
         return examples
-    return RowSource(jnp.asarray(check_examples(argument, data, inputs)))
+    return RowSource(jnp.asarray(check_examples("data", data, inputs)))

@@ -123,10 +123,10 @@ def settings(
         raise InputError("polarity", repr(polarity), allowed, "polarity=1")
     if len(np.unique(p)) < p.size:
         raise InputError("polarity", repr(polarity), "all have to be different", "polarity=[0, 1]")
-    source, held_out = as_examples("data", data, widths[0]), None
+    source, held_out = as_examples(data, widths[0]), None
     if isinstance(source, RowSource):
         rows, held_out = split(source.array, seed)
-        source, evaluation = as_examples("data", rows, widths[0]), len(held_out)
+        source, evaluation = as_examples(rows, widths[0]), len(held_out)
         examples, fresh = _of_rows(len(rows), examples, fresh)
     examples = positive_integer("examples", 10_000 if examples is None else examples, "10_000")
     batch = positive_integer("batch", batch, "batch=16")

@@ -50,7 +50,7 @@ class Kernel(abc.ABC):
 
     def value(self, rho: ArrayLike) -> Any:
         """κ(ρ)."""
-        rho = check_correlation("rho", rho)
+        rho = check_correlation(rho)
         return self.level + self.slope * rho + self.tilde(rho)
 
     def first(self, rho: ArrayLike) -> Any:
@@ -233,12 +233,12 @@ def _series(activation: Activation) -> SeriesKernel:
     return SeriesKernel(activation, hermite_data(activation))
 
 
-def check_correlation(argument: str, value: ArrayLike) -> np.ndarray:
+def check_correlation(value: ArrayLike) -> np.ndarray:
     """Check that correlations lie between −1 and 1."""
-    array = finite_array(argument, value)
+    array = finite_array("rho", value)
     if np.any(np.abs(array) > 1):
         worst = array.flat[int(np.argmax(np.abs(array)))]
         raise InputError(
-            argument, f"{worst:g}", "a correlation lies between -1 and 1", "divide by the norms"
+            "rho", f"{worst:g}", "a correlation lies between -1 and 1", "divide by the norms"
         )
     return array

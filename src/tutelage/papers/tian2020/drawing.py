@@ -138,16 +138,13 @@ def boundaries(
     return axes
 
 
-def boundary_animation(
-    path: "Network", teacher: "Network", every: int = 1, width: float = 0.6
-) -> Any:
+def boundary_animation(path: "Network", teacher: "Network", every: int = 1) -> Any:
     """Animate the boundaries of the nodes of a student in the plane while it learns.
 
     Args:
         path: a batch of students with two inputs, such as `theorems.descent` records.
         teacher: with two inputs.
         every: how many steps lie between two of them, for the title.
-        width: half the side of the square that is shown.
 
     Returns:
         A matplotlib Animation with a frame for each student; ``film.save("plane.gif",
@@ -164,7 +161,7 @@ def boundary_animation(
 
     def show(frame: int) -> Any:
         axes.clear()
-        boundaries(at(path, frame), teacher, width, axes)
+        boundaries(at(path, frame), teacher, axes=axes)
         axes.set_title(f"step {every * frame}")
         return axes.lines
 

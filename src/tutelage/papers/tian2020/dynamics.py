@@ -54,11 +54,11 @@ def push() -> list[Row]:
     ]
 
 
-def _twice_as_long(angle: float = math.pi / 2) -> Row:
+def _twice_as_long() -> Row:
     """Check the printed factor ‖w_k‖ of Theorem 6: the gate of a node does not depend on its
     length.
     """
-    once, twice = (_component(angle, length) for length in (1.0, 2.0))
+    once, twice = (_component(math.pi / 2, length) for length in (1.0, 2.0))
     return correct(
         KEY,
         "Theorem 6, E[x z_k f*_j]·w*_j if w_k is twice as long, over that before",

@@ -24,7 +24,7 @@ SEED = 44
 W, B = np.array([1.0, 0.0]), 0.3  # the teacher node to be recovered
 DISTANCES = (0.2, 0.1, 0.05, 0.025)  # angles, and distances of biases, of the nearest student nodes
 FREE = 6  # student nodes anywhere else
-POINTS = 200  # examples of a region
+POINTS, CASES = 200, 12  # examples of a region, and regions
 
 
 def lemmas() -> list[Row]:
@@ -134,7 +134,7 @@ def alignment() -> list[Row]:
     return [zero(item, float(sums.max()), 1e-9)]
 
 
-def regions(cases: int = 12) -> Row:
+def regions() -> Row:
     """Check Theorem 4: gradients do not vanish in a region that contains the boundary of an
     unaligned node.
     """
@@ -152,7 +152,7 @@ def regions(cases: int = 12) -> Row:
             for j in range(h_star.shape[1]):
                 share = np.mean(h_star[inside, j] > 0) if len(inside) == POINTS else 0.0
                 α = A[inside[0], k, j] if len(inside) else 0.0
-                if not 0.1 < share < 0.9 or abs(α) < 1e-3 or len(holds) == cases:
+                if not 0.1 < share < 0.9 or abs(α) < 1e-3 or len(holds) == CASES:
                     continue
                 f_star, f = np.maximum(h_star[inside], 0), np.maximum(h[inside], 0)
                 linear = np.hstack([x[inside], np.ones((len(inside), 1))])

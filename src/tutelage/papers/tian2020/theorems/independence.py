@@ -38,9 +38,9 @@ def smallest_sum(fixed: Any, others: Any) -> float:
     return float(programme.fun)
 
 
-def disc(w: Any, b: Any, radius: float = 2.0, number: int = 41) -> np.ndarray:
+def disc(w: Any, b: Any, radius: float = 2.0) -> np.ndarray:
     """Points of a disc, and more on the boundaries w_j·x + b_j = 0 inside it."""
-    side = np.linspace(-radius, radius, number)
+    side = np.linspace(-radius, radius, 41)
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     lines = []
     for direction, shift in zip(np.asarray(w), np.asarray(b), strict=True):
