@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from tutelage import results
 from tutelage._arguments import validated
-from tutelage._checks import InputError, finite_number, positive_integer, short_repr
+from tutelage._checks import InputError, finite_number, positive_integer
 from tutelage._given import ArrayLike, FileName
 from tutelage.bridge import callbacks, fields
 from tutelage.bridge.behaviour import HiddenLayer, units
@@ -199,8 +199,6 @@ class Recorder:
         self._inputs = None if inputs is None else check_inputs(inputs, N)
         self._structure = None if self._inputs is None else structure(self._inputs)
         self._path = None if path is None else results.check_path(path)
-        if log is not None and not callable(log):
-            raise InputError("log", short_repr(log), "it has to be a function", "log=print")
         self._log = log
         self._saved = -np.inf
         self._pause = SECONDS
