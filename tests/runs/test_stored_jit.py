@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 import tutelage as tl
 from tutelage._jax import ONE_KERNEL, jax, jnp
@@ -92,8 +93,10 @@ def store(monkeypatch, tmp_path):
     for function in (doubled, decomposed, called_back, uniform, squared, multiplied, summed):
         monkeypatch.setattr(function, "programs", {})
     jax.config.update("jax_enable_compilation_cache", False)
+    reset_cache()  # JAX asks for the option once; programs that it has read cannot be written
     yield tmp_path / "programs"
     jax.config.update("jax_enable_compilation_cache", True)
+    reset_cache()
 
 
 def count(store):
