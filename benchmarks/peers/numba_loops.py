@@ -47,9 +47,9 @@ def first_erf(C, K, n, D):
 
 
 @njit(fastmath=True)
-def second_erf(C, K, n, S):
+def second_erf(C, K, n, S, work):
     """S_ik = Σ_ab s_a s_b I4(x_i, x_k, a, b), each pair of a and b once."""
-    L = np.empty(n)
+    L = work[0, 0]
     for i in range(K):
         for k in range(i, K):
             p, q, c = 1 + C[i, i], 1 + C[k, k], C[i, k]
@@ -92,19 +92,16 @@ def first_relu(C, K, n, D):
 
 
 @njit(fastmath=True)
-def rates(relu, y, K, M, T, eta, C, D, S, dy):
+def rates(first, second, y, K, M, T, eta, C, D, S, work, dy):
     n = K + M
     covariance(y, K, M, T, C)
-    if relu:
-        first_relu(C, K, n, D)
-    else:
-        first_erf(C, K, n, D)
+    first(C, K, n, D)
     h = eta
     if eta == 0:
         h = 1.0
         S[:] = 0.0
     else:
-        second_erf(C, K, n, S)
+        second(C, K, n, S, work)
     place = K * M
     for i in range(K):
         for m in range(M):
@@ -115,12 +112,12 @@ def rates(relu, y, K, M, T, eta, C, D, S, dy):
 
 
 @njit(fastmath=True)
-def integrate(relu, y, K, M, T, eta, times, tolerance, out):
+def integrate(first, second, y, K, M, T, eta, times, tolerance, out):
     n, d = K + M, len(y)
-    C, D, S = np.empty((n, n)), np.empty((K, n)), np.zeros((K, K))
+    C, D, S, work = np.empty((n, n)), np.empty((K, n)), np.zeros((K, K)), np.empty((4, n, n))
     k, new = np.empty((7, d)), np.empty(d)
     t, h, record = 0.0, 1e-3, 0
-    rates(relu, y, K, M, T, eta, C, D, S, k[0])
+    rates(first, second, y, K, M, T, eta, C, D, S, work, k[0])
     end = times[-1]
     while record < len(times):
         if times[record] <= t:
@@ -134,7 +131,7 @@ def integrate(relu, y, K, M, T, eta, times, tolerance, out):
                 for r in range(s):
                     total += A[s, r] * k[r, j]
                 new[j] = y[j] + step * total
-            rates(relu, new, K, M, T, eta, C, D, S, k[s])
+            rates(first, second, new, K, M, T, eta, C, D, S, work, k[s])
         size = 0.0
         for j in range(d):
             total = 0.0
@@ -170,9 +167,25 @@ def integrate(relu, y, K, M, T, eta, times, tolerance, out):
         h = step * min(10.0, max(0.2, 0.9 * size**-0.2 if size > 0 else 10.0))
 
 
-def curve(unit, Q, R, T, learning_rate, times, tolerance):
+@njit(fastmath=True)
+def repeat(first, second, y, K, M, T, eta, count):
+    """So many right-hand sides, each at a state that depends on the one before."""
+    n, dy = K + M, np.empty_like(y)
+    C, D, S, work = np.empty((n, n)), np.empty((K, n)), np.zeros((K, K)), np.empty((4, n, n))
+    for _ in range(count):
+        rates(first, second, y, K, M, T, eta, C, D, S, work, dy)
+        y += 1e-12 * dy
+    return y
+
+
+def solve(first, second, Q, R, T, learning_rate, times, tolerance):
     K, M = R.shape
     y = np.concatenate([R.ravel(), Q[np.triu_indices(K)]])
     out = np.empty((len(times), len(y)))
-    integrate(unit == "relu", y, K, M, T, float(learning_rate), times, tolerance, out)
+    integrate(first, second, y, K, M, T, float(learning_rate), times, tolerance, out)
     return out
+
+
+def curve(unit, Q, R, T, learning_rate, times, tolerance):
+    first = first_relu if unit == "relu" else first_erf
+    return solve(first, second_erf, Q, R, T, learning_rate, times, tolerance)
