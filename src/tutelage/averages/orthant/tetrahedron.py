@@ -21,12 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from tutelage._jax import jax, jnp
+from tutelage._jax import jax, jnp, match_rank
 from tutelage.averages.orthant.angle import angle
 from tutelage.averages.orthant.rows import (
     PAIRS,
     Covariance,
     Entries,
+    computed_once,
     in_field_order,
     in_pivot_order,
     rows,
@@ -42,6 +43,8 @@ _SCALE, _POINTS = 20.0, 56
 _y, _w = (half[_POINTS:] for half in np.polynomial.legendre.leggauss(2 * _POINTS))
 _NODES = np.sinh(_SCALE * _y) / np.sinh(_SCALE)
 _WEIGHTS = _w * _SCALE * np.cosh(_SCALE * _y) / np.sinh(_SCALE)
+# With fewer tetrahedra, LLVM compiles a loop over them to scalar code: the loop is over the nodes.
+FEW_TETRAHEDRA = 24
 
 
 class Tetrahedron(NamedTuple):
@@ -129,18 +132,35 @@ def _integral(
     end: Number, B: Number, sin12: Number, E: tuple[Number, ...], X: tuple[Number, ...]
 ) -> Number:
     """∫ ℓ_34 dθ_34 for τ from 0 to ``end``, with E = (1 + τ²) sin θ_34 and ℓ_34 = atan2(Y, -X)."""
-
-    def integrand(tau: Number) -> Number:
-        q = tau * tau
-        root = jnp.sqrt(E[0] + q * (E[1] + q * E[2])) + 1e-300
-        Y = 2 * B * tau * sin12 * root
-        edge = angle(Y, -(X[0] + q * (X[1] + q * X[2])))
-        return edge * 4 * B * tau / ((1 + q) * root)
-
+    if end.size < FEW_TETRAHEDRA:
+        end, B, sin12, E, X = jax.tree.map(lambda x: x[..., None], (end, B, sin12, E, X))
+        nodes, weights = (match_rank(jnp.asarray(x), end) for x in (_NODES, _WEIGHTS))
+        values = weights * _integrand(end * nodes, B, sin12, E, X)
+        return end[..., 0] * _sum_of_nodes(computed_once(values))
     nodes, weights = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
+
+    def add_node(i: Array, total: Number) -> Number:
+        return total + weights[i] * _integrand(end * nodes[i], B, sin12, E, X)
+
     # Nodes are summed serially: each step is one pass over the batch in vector instructions.
-    total = jax.lax.fori_loop(
-        0, _POINTS, lambda i, sum: sum + weights[i] * integrand(end * nodes[i]), jnp.zeros_like(B)
-    )
-    integral: Array = end * total
+    integral: Array = end * jax.lax.fori_loop(0, _POINTS, add_node, jnp.zeros_like(B))
     return integral
+
+
+def _integrand(
+    tau: Number, B: Number, sin12: Number, E: tuple[Number, ...], X: tuple[Number, ...]
+) -> Number:
+    """ℓ_34 dθ_34/dτ."""
+    q = tau * tau
+    root = jnp.sqrt(E[0] + q * (E[1] + q * E[2])) + 1e-300
+    Y = 2 * B * tau * sin12 * root
+    edge = angle(Y, -(X[0] + q * (X[1] + q * X[2])))
+    return edge * 4 * B * tau / ((1 + q) * root)
+
+
+def _sum_of_nodes(x: Float[Array, "... nodes"]) -> Number:
+    """Sum over the last axis, in the same order at every position of an array (`ordered_sum`)."""
+    while x.shape[-1] % 2 == 0:
+        half = x.shape[-1] // 2
+        x = x[..., :half] + x[..., half:]
+    return sum((x[..., k] for k in range(1, x.shape[-1])), x[..., 0])
