@@ -34,6 +34,18 @@ def relu_formula(o):
     return np.sum(signs(o) * (C / 4 + (roots + C * angles) / (2 * math.pi))) / 2
 
 
+def test_errors_of_averages_add_up_to_the_error():
+    """½ ⟨(τ - σ)²⟩ of one unit each has three averages, with factors ½, -1 and ½."""
+    g, way = tl.Erf(), tl.averages.Hermite(order=4)
+    o = tl.Overlaps(Q=[[0.8]], R=[[0.5]], T=[[1.0]])
+    found = tl.generalization_error(between(o, g, g), o, method=way, return_error=True)
+    C = [[[a, b], [b, c]] for a, b, c in ((0.8, 0.8, 0.8), (0.8, 0.5, 1.0), (1.0, 1.0, 1.0))]
+    parts = tl.averages.i2(g, np.asarray(C), method=way, return_error=True)
+    assert np.all(parts.error > 1e-9)
+    expected = np.array([0.5, 1.0, 0.5]) @ np.asarray(parts.error)
+    assert float(found.error) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("K", "M"),
     [(3, 2), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((1, 1), (2, 2), (2, 4)))],

@@ -1,5 +1,6 @@
 """The Kibble-Slepian series: its definition, its range of convergence, and its error."""
 
+import math
 from functools import cache
 
 import equinox as eqx
@@ -8,7 +9,7 @@ import pytest
 
 from tutelage._jax import jax, jnp
 from tutelage.activations import Activation, Erf, LeakyReLU, Linear, ReLU, Tanh
-from tutelage.averages.hermite import averages as hermite
+from tutelage.averages.hermite import averages as hermite, bounds
 from tutelage.averages.hermite.coefficients import expand, expand_derivative
 from tutelage.averages.hermite.series import terms
 from tutelage.averages.orthant import averages as orthant
@@ -109,6 +110,28 @@ def test_truncated_series_is_the_average_of_truncated_expansions():
             product *= np.polynomial.hermite_e.hermeval(z[i], np.asarray(e.values[b]) / norms)
         # 10⁴ products of a few units each; eigenvalues of 1e-16 are 1e-8 in z, squared here
         assert abs(product.sum() - value[b]) < 1e3 * EPSILON * np.abs(product).sum() + 1e-13
+
+
+def test_the_bound_for_moderate_correlations_is_the_sum_over_fields():
+    """Σ_i s_i^{N_i + 1} ‖tail of f_i‖ Π_{j ≠ i} ‖f_j‖, s_i² the larger of 1 - 1/(P⁻¹)_ii of P and
+    of 2·1 - P.
+    """
+    P = np.eye(4) + 0.2 * (1 - np.eye(4))
+    P[0, 1] = P[1, 0] = -0.3
+    q = jnp.ones(1)
+    of = [expand_derivative(ReLU(), 5, q), expand(ReLU(), 6, q), expand(Erf(), 6, q)]
+    of += [expand(LeakyReLU(0.1), 6, q)]
+    rho = jnp.asarray([[P[pair]] for pair in bounds.PAIRS])
+    s2 = np.max([1 - 1 / np.diag(np.linalg.inv(x)) for x in (P, 2 * np.eye(4) - P)], axis=0)
+    norms, tails = (
+        [math.sqrt(float(x[0])) for x in y]
+        for y in zip(*((e.square, e.tail) for e in of), strict=True)
+    )
+    expected = 0.0
+    for i, e in enumerate(of):
+        others = math.prod(norms[:i] + norms[i + 1 :])
+        expected += s2[i] ** (e.values.shape[-1] / 2) * tails[i] * others
+    assert float(bounds.where_moderate(rho, tuple(of))[0]) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

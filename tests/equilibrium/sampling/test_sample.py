@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.signal import lfilter
 from scipy.stats import beta, kstest
 
 import tutelage as tl
@@ -32,6 +33,14 @@ def mean_and_error(values):
     values = np.moveaxis(np.asarray(values), 1, -1)
     errors = standard_error(values)
     return values.mean(axis=(0, -1)), np.sqrt(np.mean(errors**2, axis=0) / len(values))
+
+
+def test_the_standard_error_of_a_series_that_forgets_is_that_of_its_law():
+    """x_t = x_{t-1}/2 + noise has τ = (1 + ½)/(1 - ½) = 3 and the variance 4/3."""
+    n = 2**20
+    x = lfilter([1.0], [1.0, -0.5], np.random.default_rng(1).standard_normal(n))
+    # A window of 5τ steps leaves √(2·15/n) of τ uncertain, and the error half of it.
+    assert standard_error(x) == pytest.approx(math.sqrt(4 / n), rel=4 * 0.5 * math.sqrt(60 / n))
 
 
 @pytest.mark.slow

@@ -22,6 +22,13 @@ FEW = NodeCounts(10, 6, 5, 10)
 UNITS = [tl.ReLU(), tl.Erf()]
 
 
+def test_the_overlap_of_students_is_in_the_norms_of_sum_and_difference():
+    """(x_1 ± x_2)/√2 have the norms 1 ± C."""
+    U, gap = np.array([0.8, 0.4]), np.array([0.16, 0.24])
+    at = PairOverlaps(U, np.array([1.3, 0.7]) - gap - U**2, gap)
+    assert abs(at.C - 0.3) < 1e-15
+
+
 @pytest.fixture(autouse=True)
 def few_nodes(monkeypatch, request):
     """Fewer nodes where three digits are enough."""

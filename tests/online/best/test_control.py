@@ -7,7 +7,8 @@ from scenarios import GRADED, GRADED_START
 import tutelage as tl
 from tutelage import ComputationError, InputError
 from tutelage._jax import jax, jnp
-from tutelage.online.best.discretized import Controlled, path, value_of
+from tutelage.online.best import certificate
+from tutelage.online.best.discretized import Controlled, Path, path, value_of
 from tutelage.online.best.greedy import greedy_controls
 from tutelage.online.best.grids import KnotGrid
 from tutelage.online.best.search import Search
@@ -20,6 +21,13 @@ LINEAR_START = tl.Overlaps([[0.5]], [[0.2]], [[1.0]])  # E = Q - 2R + T = 1.1
 ERF = tl.Committee(2, tl.Erf())
 PAIR = tl.Scenario(ERF, ERF, label_noise=0.2)
 START = tl.Overlaps([[0.5, 0.1], [0.1, 0.4]], [[0.2, 0.1], [0.0, 0.3]], np.eye(2))
+
+
+def test_the_spread_of_the_hamiltonian_is_relative_to_its_mean(monkeypatch):
+    H = np.array([-2.0, -1.9, -2.1, -2.0])
+    monkeypatch.setattr(Path, "hamiltonian", lambda run, system: H)
+    search, run = (kind(*[None] * len(kind._fields)) for kind in (Search, Path))
+    assert certificate.hamiltonian_spread_of(search, run) == pytest.approx(0.1, rel=1e-12)
 
 
 def passage(E):
