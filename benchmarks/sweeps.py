@@ -10,6 +10,10 @@ second pass of the process counts.  How work is shared by many workers, without 
 trivial points:
 
     python benchmarks/sweeps.py --scaling --rates 200 --workers 1,2,4,8,16
+
+When each worker starts and computes each group, with the programs that are stored:
+
+    python benchmarks/sweeps.py --timeline --rates 200 --workers 2
 """
 
 import argparse
@@ -134,10 +138,44 @@ def overhead(groups=200):
     return result
 
 
+def with_times(asked, task, points):
+    """Compute a group in a worker; the result has the process, and when it began and ended."""
+    from tutelage.sweeps import engine
+
+    begun, cpu = time.time(), time.process_time()
+    result, seconds = engine.on_process(asked, task, points)
+    times = (os.getpid(), begun, time.time(), cpu, time.process_time() - cpu)
+    return result.assign_attrs(times=times), seconds
+
+
+def timeline(over, workers):
+    """Print when workers computed their groups, in seconds after the start of the sweep."""
+    begun, seen, groups = time.time(), engine.finished, []
+
+    def watched(*arguments):
+        for group, result in seen(*arguments):
+            groups.append((group, result.attrs.pop("times")))
+            yield group, result
+
+    engine.on_process, engine.finished = with_times, watched
+    swept(over, workers)
+    total = time.time() - begun
+    columns = ("worker", "begin", "end", "points", "CPU ms per point", "CPU seconds before")
+    table = Table(*columns, title=f"{workers} workers, {total:.2f} s")
+    for group, (process, first, last, before, cpu) in sorted(groups, key=lambda x: x[1]):
+        count = len(group.numbers)
+        table.add_row(
+            str(process), f"{first - begun:.2f}", f"{last - begun:.2f}", str(count),
+            f"{1e3 * cpu / count:.2f}", f"{before:.2f}",
+        )  # fmt: skip
+    Console().print(table)
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--rates", type=int, default=30)
     options.add_argument("--scaling", action="store_true")
+    options.add_argument("--timeline", action="store_true")
     options.add_argument(
         "--workers", default=",".join(str(n) for n in sorted({1, cluster.cores()}))
     )
@@ -151,6 +189,9 @@ def main():
             loop(over) if given.part == "loop" else swept(over, int(given.part))
         if given.again:
             print(f"{sum(os.times()[:4]) - before:.2f}")
+        return
+    if given.timeline:
+        timeline(over, int(given.workers.split(",")[-1]))
         return
     rates = ["--rates", given.rates]
     count = int(np.prod([len(x) for x in over.values()]))
