@@ -12,10 +12,9 @@ which is exact where fields are orthogonal or parallel, and
 N and D interpolate atan(t)/t at Chebyshev nodes with N(0) = D(0) = 1; a test computes them with 60
 digits.
 
-XLA computes a quotient once and stores it.  It repeats all other operations in each loop that reads
-their result, and LLVM compiles loops of few operations over few fields to scalar code.  asin ρ is
-therefore a numerator and a denominator: the division is the last operation of what the caller
-multiplies with a matrix, and the numbers in between are not stored.
+XLA computes a quotient once and stores it, and repeats all other operations in each loop that reads
+their result.  LLVM compiles loops of few operations over few fields to scalar code.  The division
+by D is therefore the last operation, and the numbers in between are not stored.
 """
 
 import math
@@ -47,13 +46,12 @@ _TINY = 1e-300  # so that fields of variance zero have q = 0
 
 
 class Arcsines(NamedTuple):
-    """asin ρ_ia as a quotient, A_ia = √(C_ii C_aa - C_ia²), and C_ii, or 1 where C_ii = 0.
+    """asin ρ_ia, A_ia = √(C_ii C_aa - C_ia²), and C_ii, or 1 where C_ii = 0.
 
     A field of variance zero counts as independent of all others.
     """
 
-    numerator: Float[Array, "... K n"]
-    denominator: Float[Array, "... K n"]
+    arcsine: Float[Array, "... K n"]
     area: Float[Array, "... K n"]
     rows: Float[Array, "... K 1"]
 
@@ -78,7 +76,7 @@ def arcsines(C: Float[Array, "... n n"], K: int) -> Arcsines:
     arcsine = jnp.where(size > 0, arcsine, 0.0)
     area = jnp.where(is_close, q * (size + a), size - q * a)
     return Arcsines(
-        arcsine, denominator, jnp.where(same, 0.0, area), jnp.where(rows > 0, rows, 1.0)
+        arcsine / denominator, jnp.where(same, 0.0, area), jnp.where(rows > 0, rows, 1.0)
     )
 
 

@@ -86,9 +86,9 @@ def mean_jacobian(
     if units.d is None:
         return _without_kinks(units, C, G)
     K, W = G.shape[-2], _moduli(units, G)
-    arcsine, denominator, area, variance = arcsines(C, K)
+    arcsine, area, variance = arcsines(C, K)
     along = ordered_sum(W * area, axis=-1, keepdims=True) / variance
-    return _without_kinks(units, C, G) + W * (arcsine / denominator) + _on_diagonal(along, C)
+    return _without_kinks(units, C, G) + W * arcsine + _on_diagonal(along, C)
 
 
 def _moduli(units: UnitCoefficients, G: Float[Array, "... K n"]) -> Float[Array, "... K n"]:
@@ -158,9 +158,9 @@ def _with_kinks(
     C: Float[Array, "... n n"], A: Float[Array, "... K n"], W: Float[Array, "... K n"]
 ) -> Float[Array, "... K n"]:
     """Σ_a {[A_ia + W_ia asin(ρ_ia)] C_av + W_ia (√(C_ii C_aa - C_ia²)/C_ii) C_iv}."""
-    arcsine, denominator, area, variance = arcsines(C, W.shape[-2])
+    arcsine, area, variance = arcsines(C, W.shape[-2])
     along = ordered_sum(W * area, axis=-1, keepdims=True) / variance
-    factor = (A * denominator + W * arcsine) / denominator
+    factor = A + W * arcsine
     return small_product(factor, C) + along * C[..., : W.shape[-2], :]
 
 
@@ -173,7 +173,7 @@ def _with_kinks_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
     """
     (C, A, W), (dC, dA, dW) = primals, tangents
     K, n = W.shape[-2], C.shape[-1]
-    arcsine, denominator, area, rows = arcsines(C, K)
+    arcsine, area, rows = arcsines(C, K)
     variance = jnp.diagonal(C, axis1=-2, axis2=-1)
     columns = jnp.where(variance > 0, variance, 1.0)[..., None, :]
     c = C[..., :K, :]
@@ -193,7 +193,7 @@ def _with_kinks_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
     change = change + jnp.einsum("...iav,...ia->...iv", other, half)
     shrinks = ordered_sum(W * area, axis=-1, keepdims=True) / rows**2 * d_ii
     along = ordered_sum(W * area, axis=-1, keepdims=True) / rows
-    change = change + (A + W * (arcsine / denominator)) @ dC + along * dC[..., :K, :] - shrinks * c
+    change = change + (A + W * arcsine) @ dC + along * dC[..., :K, :] - shrinks * c
     return _with_kinks(C, A, W), change + _with_kinks(C, dA, dW)
 
 
