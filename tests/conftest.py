@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from typing import Any
 
 import annotation_checks  # the first import: modules imported after it are checked
 import hypothesis
@@ -76,6 +76,26 @@ def pytest_configure(config: pytest.Config) -> None:
     stored_jit.MAY_BEGIN_UNOPTIMIZED = False  # XLA_FLAGS turn optimization off
 
 
+def in_large_frame(config: pytest.Config) -> Any:
+    return config.hook.pytest_cmdline_main(config=config)
+
+
+in_large_frame.__code__ = in_large_frame.__code__.replace(co_stacksize=2**17)
+IS_LARGE = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Any:
+    """Frames of Python lie in pieces of 16 kB: a call across the end of one takes a new piece from
+    the system, and its return gives it back, as often as it is made.  A frame that asks for a
+    megabyte gets two in one piece, and the frames of all that it calls lie in the second one.
+    """
+    if IS_LARGE in config.stash:
+        return None
+    config.stash[IS_LARGE] = True
+    return in_large_frame(config)
+
+
 # Examples of docstrings that take seconds, most of it compilation: they run with the slow tests.
 SLOW_EXAMPLES = {
     "tutelage.equilibrium.general.minima.minima",
@@ -113,19 +133,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def in_large_frame(function: Callable[[], None]) -> None:
-    function()
-
-
-# Frames of Python lie in pieces of 16 kB: a call across the end of one takes a new piece from the
-# system, and its return gives it back, as often as it is made.  A frame that asks for a megabyte
-# gets two in one piece, and the frames of all that it calls lie in the second one.
-in_large_frame.__code__ = in_large_frame.__code__.replace(co_stacksize=2**17)
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Ranks and types are explicit in the tests of every package: no promotion is silent there."""
-    item.runtest = functools.partial(in_large_frame, item.runtest)
     annotation_checks.begin_test()
     first, *rest = item.path.relative_to(item.config.rootpath).parts
     strict = first == "tests" and len(rest) > 1
