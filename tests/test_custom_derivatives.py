@@ -92,7 +92,7 @@ TABLE = {
     "averages/orthant/moments.py quad_sign": (lambda C: moments.quad_sign(entries(C)), C),
     "averages/orthant/moments.py triple_moment": (lambda C: moments.triple_moment(entries(C)), C),
     "averages/orthant/sums.py _values": (SUMS.values, C),
-    "averages/pairs.py _kinks": (kinks, C),
+    "averages/pairs.py _with_kinks": (kinks, C),
     "averages/quadrature/fields.py _integral": (integral, C),
     "gates/calculus.py log_sum": (lambda t: calculus.log_sum(LEVELS, t), Z),
     "gates/calculus.py probabilities": (lambda t: calculus.probabilities(LEVELS, t), Z),
