@@ -164,9 +164,10 @@ def side(units):
         rates = partial(flow.rates, T=T, rate=Rate(jnp.asarray(0.5)))
         return jax.lax.fori_loop(0, count, lambda _, y: y + 1e-12 * rates(y), y)
 
-    one = flow.moments.fits_one_kernel  # as `integration` chooses
-    function, options = (one_kernel(loop), OLDER_GENERATOR) if one else (loop, WIDE_VECTORS)
-    compiled = jax.jit(function, compiler_options=options).lower(y0).compile()
+    moments = flow.moments  # options as `integration` chooses them, for up to 16 fields
+    is_wide = moments.uses_wide_vectors or moments.fits_large_kernel
+    options = OLDER_GENERATOR | (WIDE_VECTORS if is_wide else {})
+    compiled = jax.jit(one_kernel(loop), compiler_options=options).lower(y0).compile()
     first, second = numba_loops.first_relu, numba_relu.second_relu
     sizes = (units, units, T, 0.5, count)
     return count, {

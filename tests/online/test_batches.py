@@ -149,12 +149,23 @@ def test_a_kernel_of_several_runs_has_no_sum_whose_order_the_compiler_chooses(
     assert "dot_general" not in program
 
 
-@pytest.mark.parametrize("unit", [tl.Erf(), tl.ReLU()])
-def test_only_runs_of_erf_units_are_computed_one_after_the_other(unit):
-    two = tl.Committee(2, unit)
-    flow = Flow(tl.Scenario(two, two))
+@pytest.mark.parametrize(
+    ("unit", "K", "serial"),
+    [(tl.Erf(), 2, True), (tl.ReLU(), 2, False), (tl.ReLU(), 4, True), (tl.ReLU(), 8, False)],
+)
+def test_runs_with_long_loops_in_one_kernel_are_computed_one_after_the_other(unit, K, serial):
+    committee = tl.Committee(K, unit)
+    flow = Flow(tl.Scenario(committee, committee))
     is_serial = integration._advance(flow, 3, Rate(0.5)) is integration._compiled_serially
-    assert is_serial == (isinstance(unit, tl.Erf) and bool(ONE_KERNEL))
+    assert is_serial == (serial and bool(ONE_KERNEL))
+
+
+@pytest.mark.parametrize(("K", "M", "large"), [(6, 6, False), (8, 8, True), (12, 4, False)])
+def test_a_single_run_of_up_to_sixteen_fields_is_one_large_kernel(K, M, large):
+    flow = Flow(tl.Scenario(tl.Committee(K, tl.ReLU()), tl.Committee(M, tl.ReLU())))
+    for runs, rate in ((1, Rate(0.5)), (2, Rate(0.5))):
+        chosen = integration._advance(flow, runs, rate) is integration._compiled_large_kernel
+        assert chosen == (large and runs == 1)
 
 
 @pytest.mark.slow

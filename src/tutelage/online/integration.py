@@ -71,6 +71,8 @@ FIRST_TERMS = 10**6
 # Calls by a program that is not optimized; the first curve then comes twice as soon.  A curve takes
 # one or two calls.
 UNOPTIMIZED_CALLS = 4
+# For large networks an unoptimized call takes a sixth of the time of optimization.
+UNOPTIMIZED_LARGE_CALLS = 1
 # More steps take a quarter of an hour with the fastest equations, and hours with most others.
 MAX_STEPS = 1e8
 # A run that would grow by this factor in the remaining time diverges.
@@ -281,6 +283,9 @@ def _advance(
         return _compiled_serially
     if isinstance(flow, Flows) and flow.uses_lanes:
         return _compiled_lanes_one_kernel if fits else _compiled_lanes
+    constant = isinstance(rate, Rate) and rate.readout is None
+    if runs == 1 and constant and moments.fits_large_kernel:
+        return _compiled_large_kernel
     if moments.has_long_loops:
         return _compiled_long_loops
     is_small = runs == 1 and fits
@@ -429,6 +434,17 @@ def _compiled_one_kernel(*arguments: PyTree) -> IntegratorState:
     optimize_after=UNOPTIMIZED_CALLS,
 )
 def _compiled_wide(*arguments: Any) -> IntegratorState:
+    return _integrated(*arguments)
+
+
+# A right-hand side of eight ReLUs takes two thirds of the time of the newer code generator.
+@partial(
+    stored_jit,
+    options=OLDER_GENERATOR | WIDE_VECTORS,
+    as_one_kernel=True,
+    optimize_after=UNOPTIMIZED_LARGE_CALLS,
+)
+def _compiled_large_kernel(*arguments: PyTree) -> IntegratorState:
     return _integrated(*arguments)
 
 

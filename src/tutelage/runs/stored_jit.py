@@ -71,6 +71,8 @@ OPTIMIZES_IN_THREAD = False
 OPTIMIZER = "tutelage optimizes a program"  # the name of such a thread
 # A program that calls another library contains an address of the present process.
 CALLS_OUTSIDE = re.compile(r"custom_call|callback")
+# XLA refuses some operations in one kernel, and others start threads, whose function is missing.
+ONE_KERNEL_FAILS = ("UNIMPLEMENTED", "Failed to materialize symbols")
 # Arrays of up to this many numbers are passed to a program together, as one array.
 MAX_PACKED = 256
 ARRAY, NUMBERS, CONSTANT = "array", "numbers", "constant"
@@ -253,7 +255,8 @@ class StoredFunction:
         try:
             return lowered.compile(options)
         except jax.errors.JaxRuntimeError as problem:
-            if not self.as_one_kernel or "UNIMPLEMENTED" not in str(problem):
+            fails = any(text in str(problem) for text in ONE_KERNEL_FAILS)
+            if not self.as_one_kernel or not fails:
                 raise
             return None
 

@@ -53,6 +53,11 @@ class Moments(PlainModule):
         return False
 
     @property
+    def fits_large_kernel(self) -> bool:
+        """Return whether a step of a single run is one kernel, which takes seconds to optimize."""
+        return False
+
+    @property
     def uses_wide_vectors(self) -> bool:
         """Return whether vector instructions of 512 bits make a step of a run faster."""
         return False

@@ -1,6 +1,7 @@
 """Piecewise linear units: ⟨δ_i δ_k⟩ as a sum of moments of signs, each computed once."""
 
 import copy
+import math
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement
 from typing import Any
@@ -10,7 +11,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from tutelage._checks import is_traced
-from tutelage._jax import jax, jnp, match_rank, ordered_sum, rows_times_vectors
+from tutelage._jax import (
+    MAX_SUM_OF_PRODUCTS,
+    has_wide_vectors,
+    jax,
+    jnp,
+    match_rank,
+    ordered_sum,
+    rows_times_vectors,
+)
 from tutelage._types import AnyArray, ArrayModule
 from tutelage.activations import Activation, LeakyReLU
 from tutelage.activations.base import form_of
@@ -25,6 +34,13 @@ from tutelage.online.moments.base import EXACT, Moments, exact_first_order
 
 # With more fields the kernel takes seconds longer to compile.
 MAX_FIELDS_OF_ONE_KERNEL = 12
+# From this many fields on most of the time of a step is spent in the integrals of four fields.
+MIN_FIELDS_OF_LOOPS = 8
+# XLA copies more coefficients of a run in several threads, which one kernel cannot start.  Those of
+# all runs, if the runs differ, are read as well.
+MAX_COPIED = 2**16
+# A single run of up to this many fields is one large kernel; more fields take twice as long in it.
+MAX_FIELDS_OF_LARGE_KERNEL = 16
 # The ReLU, in programs that it shares with leaky ReLUs.
 LEAKY = LeakyReLU(0.0)
 # Coefficients in the cache: those of the last networks.
@@ -61,9 +77,29 @@ class SignMoments(Moments):
         return self.scenario.K + self.scenario.M <= MAX_FIELDS_OF_ONE_KERNEL
 
     @property
+    def fits_large_kernel(self) -> bool:
+        K, n = self.scenario.K, self.scenario.K + self.scenario.M
+        is_large = MAX_FIELDS_OF_ONE_KERNEL < n <= MAX_FIELDS_OF_LARGE_KERNEL
+        return is_large and K * n**2 <= MAX_SUM_OF_PRODUCTS
+
+    @property
+    def uses_wide_vectors(self) -> bool:
+        return self._has_loops and has_wide_vectors()
+
+    @property
+    def is_faster_serially(self) -> bool:
+        # Sixteen runs of K = M = 4 take 4 instead of 8 ms each, of K = M = 6 19 instead of 56.
+        if self.weights is None:
+            return False
+        copied = math.prod(self.weights.shape[-2:]) * (self.weights.ndim - 1)
+        return self._has_loops and copied <= MAX_COPIED
+
+    @property
+    def _has_loops(self) -> bool:
+        return self.scenario.K + self.scenario.M >= MIN_FIELDS_OF_LOOPS
+
+    @property
     def has_long_loops(self) -> bool:
-        # A right-hand side of eight students and teachers takes half of the time, and 2.7 s more to
-        # compile.
         return not self.fits_one_kernel
 
     def first_order(self, overlaps: Overlaps) -> Float[Array, "... K n"]:
