@@ -150,6 +150,11 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     jax.config.update("jax_numpy_dtype_promotion", "standard")
 
 
+def pytest_sessionfinish() -> None:
+    """A process that ends collects no garbage: pytest and Python would go through all objects."""
+    gc.freeze()
+
+
 def pytest_report_header() -> str:
     return (
         f"jax {jax.__version__} on {jax.default_backend()}, float64: {jax.config.x64_enabled}, "
